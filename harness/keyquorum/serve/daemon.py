@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from keyquorum._engine import EngineError, Session, StoreError, UsageError
+from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError, PolicyError, PoolTooSmall
 from keyquorum.model.locks import FileLock
@@ -308,6 +309,7 @@ class Daemon:
                 return
         for request, answer in zip(requests, answers, strict=True):
             self.requests.answer(request.key, answer)
+        reached("batch/answered")
         items = sum(request.parsed.count for request in requests)
         self.metrics.batches.labels("done").inc()
         getattr(self.metrics, self.served_key.counter).inc(items)
