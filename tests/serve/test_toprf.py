@@ -21,6 +21,7 @@ from keyquorum.model.errors import KeyQuorumError, ParameterError, PartyError, P
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
 from keyquorum.schemes.prf.function import held_by, point_of, shared_points
 from keyquorum.schemes.prf.key import load_prf_key
+from keyquorum.schemes.prf.policy import POLICY
 from keyquorum.serve.client import Refused, RefusedByPolicy, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
 from keyquorum.toprf import Toprf, set_policy
@@ -261,6 +262,44 @@ def test_rate_and_restart(ring: Served) -> None:
     lines = [json.loads(line) for line in (ring.committee.party_folder(0) / "audit.jsonl").read_text().splitlines()]
     assert {line["type"] for line in lines if line["result"] == "refused"} == {"PolicyError"} and lines[0]["method"] == "circuit"
     assert all(line["sha256"] is None for line in lines)  # of a share: with it and its own shares another party could search the input
+
+
+def test_a_file_that_is_longer_than_the_rate(ring: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was computed before the refusal is written, and the error says what is missing."""
+    monkeypatch.setattr("keyquorum.toprf.client.MOST_INPUTS", 2)
+    ring.set(5)
+    ring.start()
+    (tmp_path / "lines").write_bytes(b"".join(b"%d\n" % i for i in range(7)))
+    wanted = [reference(ring.key, b"%d" % i).hex() for i in range(4)]
+    command = [
+        "toprf",
+        "eval",
+        str(ring.committee.folder),
+        "prf",
+        "--batch",
+        str(tmp_path / "lines"),
+        "--identity",
+        str(ring.identity),
+        "--wait",
+        "20",
+    ]
+    result = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "values")])
+    assert result.exit_code == 1 and (tmp_path / "values").read_text().split() == wanted
+    said = str(result.exception)
+    assert said.startswith("party ") and said.endswith(f"the first 4 of 7 values are in {tmp_path / 'values'}: send the other lines later")
+    assert "5 evaluations an hour and 4 are used: 2 more are refused until" in said and ring.totals() == [4, 4, 4]
+    result = CliRunner().invoke(app, command)  # nothing was computed: nothing is written
+    assert result.exit_code == 1 and result.stdout == "" and "values are" not in str(result.exception)
+
+
+def test_a_policy_is_not_changed_under_a_party_that_serves(ring: Served) -> None:
+    """--rate is for the next start; a second process of the party is refused before it writes."""
+    ring.set(5)
+    ring.start()
+    path = ring.committee.key_folder(0, "prf") / POLICY
+    before = path.read_bytes()
+    result = CliRunner().invoke(app, ["toprf", "serve", str(ring.committee.folder), "0", "prf", "--rate", "1000/h"])
+    assert result.exit_code == 1 and "serves already" in str(result.exception) and path.read_bytes() == before
 
 
 def test_concurrent_requests_do_not_pass_a_limit(ring: Served) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from keyquorum import api
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.schemes import scheme_of
@@ -154,19 +154,40 @@ def evaluate(
     at: At = None,
     wait: Wait = 0.0,
 ) -> None:
-    """Evaluate the function at an input, or at each line of a file. Values are hexadecimal, one on each line."""
+    """Evaluate the function at an input, or at each line of a file. Values are hexadecimal, one on each line.
+
+    A file is sent in requests of up to 1,024 lines. If one is refused, as by the policy, the values of those before are written all the same, and the error
+    says how many they are.
+    """
     inputs = _inputs(text, stdin, batch)
+    failure: KeyQuorumError | None
     with _open(folder, key, identity, at, domain, output_bytes, wait) as toprf:
         if output is None:
-            values = toprf.evaluate_many(inputs)
+            values, failure = _values(toprf, inputs)
             for value in values:
                 printed.print(value.hex(), markup=False)
         else:
             with reserved([output], [(2 * output_bytes + 1) * len(inputs)], Path(folder) / RESULTS) as places:
-                values = toprf.evaluate_many(inputs)
+                values, failure = _values(toprf, inputs)
                 save_all(places, [b"".join(value.hex().encode() + b"\n" for value in values)])
             console.print(f"{output}: {len(values):,} values under key {key}", markup=False)
     emit({"key": key, "count": len(values), **({"values": [value.hex() for value in values]} if output is None else {"output": output})})
+    if failure is not None:
+        where = "printed" if output is None else f"in {output}"
+        raise KeyQuorumError(f"{failure}; the first {len(values):,} of {len(inputs):,} values are {where}: send the other lines later") from failure
+
+
+def _values(toprf: Toprf, inputs: list[bytes]) -> tuple[list[bytes], KeyQuorumError | None]:
+    """The values up to the first request that fails, and its error. Raises it if there are none."""
+    values: list[bytes] = []
+    try:
+        for value in toprf.evaluate_each(inputs):
+            values.append(value)
+    except KeyQuorumError as error:
+        if not values:
+            raise
+        return values, error
+    return values, None
 
 
 @app.command("derive")
