@@ -19,11 +19,12 @@ from keyquorum.inspection import examine
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError, PartyError, PolicyError
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
-from keyquorum.schemes.prf.function import held_by, point_of, shared_points
+from keyquorum.schemes.prf.function import combined, finalised, held_by, point_of, shared_points
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.schemes.prf.policy import POLICY
 from keyquorum.serve.client import Refused, RefusedByPolicy, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
+from keyquorum.serve.wire import receive_message, send_message
 from keyquorum.toprf import Toprf, set_policy
 from keyquorum.toprf.client import hkdf
 from typer.testing import CliRunner
@@ -262,6 +263,42 @@ def test_rate_and_restart(ring: Served) -> None:
     lines = [json.loads(line) for line in (ring.committee.party_folder(0) / "audit.jsonl").read_text().splitlines()]
     assert {line["type"] for line in lines if line["result"] == "refused"} == {"PolicyError"} and lines[0]["method"] == "circuit"
     assert all(line["sha256"] is None for line in lines)  # of a share: with it and its own shares another party could search the input
+
+
+def test_a_receiver_that_asks_one_party_alone_delays_nobody(ring: Served) -> None:
+    """Its requests are proposed for two seconds, then refused. Those of others are evaluated meanwhile."""
+    other, _ = make_receiver(ring.committee, "other")
+    ring.start()
+    lone = [Toprf(ring.committee, "prf", other, wait=20.0) for _ in range(4)]
+    with ring.client() as toprf:
+        toprf.evaluate(b"x")
+        body = shared_points(ring.committee, [bytes(16)])[0]
+        for number, client in enumerate(lone):
+            client._channels._connect()
+            send_message(client._channels._channels[0], {"key": ring.key_id, "output": 16, "id": f"request{number}"}, body)
+            start = time.monotonic()
+            assert toprf.evaluate(b"x") == reference(ring.key, b"x")
+            assert time.monotonic() - start < 1.5
+    for client in lone:
+        answer = receive_message(client._channels._channels[0], 1000)
+        assert answer is not None and "has not got this request" in answer[0]["error"]
+        client.close()
+    assert ring.totals() == [5, 5, 5]
+
+
+def test_a_request_that_comes_late_to_a_party_is_evaluated(ring: Served) -> None:
+    ring.start()
+    head = {"key": ring.key_id, "output": 16, "id": "request1"}
+    bodies = shared_points(ring.committee, [point_of(b"x", b"", 16)])
+    with ring.client() as toprf:
+        toprf.evaluate(b"x")
+        channels = toprf._channels._channels
+        for channel, body in zip(channels, bodies, strict=True):
+            send_message(channel, head, body)
+            time.sleep(0.4)
+        answers = [receive_message(channel, 1000) for channel in channels]
+    blocks = combined(ring.committee, [answer[1] for answer in answers if answer is not None], 1)
+    assert finalised(b"x", b"", 16, blocks) == reference(ring.key, b"x", length=16) and ring.totals() == [2, 2, 2]
 
 
 def test_a_file_that_is_longer_than_the_rate(ring: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
