@@ -489,7 +489,6 @@ def _jobs() -> list[bytes]:
             "kind": "keygen", "key": "new-lwe", "parameters": asdict(lwe_parameters("lwe64-p2")), "backend": "embedded", "local": {},
         },
         {"kind": "pool_fill", **rounds, "count": 10, "chunk": 4, "link": "rtt=1,mbit=10"},
-        {"kind": "toprf_fill", "count": 10, "chunk": 4},
         {
             "kind": "decrypt", "key": "lwe", "receiver": 0, "rounding": "round_ltz_circuit", "width": 8, "levels": 2, "pool": True,
             "backend": "embedded", "sha256": [hashlib.sha256(lwe.read_bytes()).hexdigest()],
@@ -504,6 +503,7 @@ def _jobs() -> list[bytes]:
             "request": {"program": "millionaires", "args": ["8"], "protocol": "ring", "parties": 3, "ring": 64, "field": None},
         },
         {"kind": "bench:exchanges", "runs": 3},
+        {"kind": "toprf_fill", "count": 10, "chunk": 4},
     ]  # fmt: skip
     return [json.dumps(job, indent=1).encode() + b"\n" for job in made]
 
