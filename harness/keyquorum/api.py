@@ -75,7 +75,8 @@ from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to
 from keyquorum.parties.setup import address, fingerprint, init, move, trust
 from keyquorum.plans.masked import warn_of_rounding
-from keyquorum.plans.pool_store import drop_pool, packed_bytes, pool_status
+from keyquorum.plans.pool_jobs import check_fill
+from keyquorum.plans.pool_store import chunks_bytes, drop_pool, pool_status
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.program import ProgramRequest
@@ -243,11 +244,9 @@ def pool_needs(
 ) -> int:
     """Bytes of disk that the items of :func:`pool_fill` take at each party that rounds: all parties, or t + 1 of a committee of shamir."""
     committee = as_committee(committee)
-    if not (1 <= items <= 1 << 40 and 1 <= chunk <= 1 << 20):
-        raise ParameterError(f"{items} items by {chunk}: choose 1 to 2^40, and chunks of 1 to 2^20")
+    check_fill(items, chunk)
     sections = variant_for(committee, rounding, load_parameters(parameters), width, levels).sections
-    parts = committee.share_parts
-    return items // chunk * packed_bytes(sections, parts, chunk) + packed_bytes(sections, parts, items % chunk)
+    return chunks_bytes(sections, committee.share_parts, items, chunk)
 
 
 def pool_fill(

@@ -236,6 +236,8 @@ MISTAKES = [
     (["toprf", "serve", "committee", "0", "key", "--rate", "100"], "give evaluations an hour, as 100/h"),
     (["toprf", "serve", "committee", "0", "key", "--total", "5"], "name its --rate as well"),
     (["toprf", "fill", "committee", "-n", "0"], "0 items: choose at least 1"),
+    (["toprf", "fill", "committee", "-n", "5", "--chunk", "0"], "5 items by 0: choose 1 to 2^40, and chunks of 1 to 2^20"),
+    (["toprf", "fill", "committee", "-n", "5", "--method", "tables"], "unknown method 'tables': choose one of circuit, table"),
     (["compose", "many", "-N", "2147483648"], "2147483648 parties: choose 2 to 64"),
     (["doctor", "committee", "--party", "99"], "there is no party 99"),
 ]

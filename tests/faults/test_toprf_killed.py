@@ -1,4 +1,5 @@
-"""A party that is killed at any point of counting, evaluating and answering: nothing is counted twice, and nothing is answered without a count."""
+"""A party that is killed at any point of counting, evaluating and answering: nothing is counted twice, and nothing is answered without a count. By one-time
+tables no item is used twice."""
 
 from __future__ import annotations
 
@@ -8,11 +9,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.parties import run_in_process
+from keyquorum.parties.jobs import run_job
+from keyquorum.plans.pool_store import pool_status
+from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
 from keyquorum.schemes.prf.function import combined, finalised, point_of, shared_points
 from keyquorum.schemes.prf.key import load_prf_key
@@ -27,13 +34,20 @@ COUNTED = ("count/written", "count/durable", "toprf/evaluated")
 """Points at which the count is in the file."""
 POINTS = ("count/before", "count/half", *COUNTED) if LONG else ("count/half", "count/durable", "toprf/evaluated")
 VICTIMS = (1, 0) if LONG else (1,)
+TABLE_POINTS = (
+    "agree/before", "agree/after", "agree/before@2", "agree/after@2", "claim/before", "claim/half", "claim/written", "claim/durable", "toprf/claimed",
+    "count/before", "count/half", "count/written", "count/durable", "toprf/counted", "take/read", "toprf/taken", "toprf/part", "toprf/removed",
+    "toprf/evaluated", "batch/answered", "toprf/claimed@2", "toprf/taken@2", "toprf/part@3", "claim/durable@2", "take/read@4",
+)  # fmt: skip
+"""Those with a number are reached after some requests were answered, when items are claimed ahead."""
 
 
 class Parties:
     """Two parties, each a process, and requests whose ids are known."""
 
-    def __init__(self, committee: Committee, log: Path) -> None:
-        self.committee, self.log = committee, log
+    def __init__(self, committee: Committee, log: Path, *options: str) -> None:
+        """``options``: ``table``, and ``unclaimed`` (see the worker)."""
+        self.committee, self.log, self.options = committee, log, options
         self.key_id = load_prf_key(committee.key_folder(0, "prf")).key_id
         self.running: dict[int, subprocess.Popen[bytes]] = {}
         self.asked = 0
@@ -41,13 +55,32 @@ class Parties:
     def start(self, party: int, kill_at: str = "-") -> None:
         (self.committee.party_folder(party) / "serve.json").unlink(missing_ok=True)
         with self.log.open("ab") as file:
+            more = [*self.options[:1], str(self.used_log(party)), *self.options[1:]] if self.options else []
             self.running[party] = subprocess.Popen(
-                [sys.executable, str(WORKER), str(self.committee.folder), str(party), kill_at], stdout=file, stderr=file
+                [sys.executable, str(WORKER), str(self.committee.folder), str(party), kill_at, *more], stdout=file, stderr=file
             )
         end = time.monotonic() + 30
         while not (self.committee.party_folder(party) / "serve.json").exists():
             assert self.running[party].poll() is None and time.monotonic() < end, self.log.read_text()[-2000:]
             time.sleep(0.05)
+
+    def used_log(self, party: int) -> Path:
+        return self.log.with_name(f"used-{party}")
+
+    def used(self, party: int) -> list[str]:
+        """Hashes of the items that a party has used."""
+        return self.used_log(party).read_text().split()
+
+    def alive(self, party: int) -> bool:
+        """Waits a moment for the death of a party."""
+        with suppress(subprocess.TimeoutExpired):
+            self.running[party].wait(0.15)
+        return self.running[party].poll() is None
+
+    def stop(self) -> None:
+        for process in self.running.values():
+            process.kill()
+            process.wait()
 
     def ask(self, identity: Path) -> tuple[str, bytes | None]:
         """The id of a new request, and its value; None if it was refused."""
@@ -95,7 +128,7 @@ def test_killed_anywhere(tmp_path: Path, victim: int) -> None:
         for point in POINTS:
             parties.start(victim, point)
             before, asked, end = parties.counted(victim), [], time.monotonic() + 60
-            while parties.running[victim].poll() is None:  # the first requests may come before the parties are connected, the last after the death
+            while parties.alive(victim):  # the first requests may come before the parties are connected, the last after the death
                 name, value = parties.ask(identity)
                 assert value is None and time.monotonic() < end, (point, parties.log.read_text()[-2000:])
                 asked.append(name)
@@ -110,6 +143,51 @@ def test_killed_anywhere(tmp_path: Path, victim: int) -> None:
             assert {received, *parties.answered(party)} <= set(counted)
             assert read_journal(committee.key_folder(party, "prf") / JOURNAL).total == len(counted)
     finally:
-        for process in parties.running.values():
-            process.kill()
-            process.wait()
+        parties.stop()
+
+
+def served_by_tables(folder: Path, victim: int, points: Sequence[str], *options: str) -> Parties:
+    """Two parties after the victim was killed at each of the points, while it was asked again and again, and after a last request. Answers were right."""
+    committee = committee_with_key(folder, "semi2k", 2)
+    identity, _ = make_receiver(committee, "web")
+    for party in (0, 1):
+        set_policy(committee, party, "prf", 1000)
+    job = {"kind": "toprf_fill", "count": 16 + 8 * len(points), "chunk": 50}
+    run_in_process(committee, lambda context: run_job(context, job), timeout=60)
+    parties, wanted = Parties(committee, folder / "log", "table", *options), reference(key_of(committee), b"x", length=16)
+    try:
+        parties.start(1 - victim)
+        for point in points:
+            parties.start(victim, point)
+            end = time.monotonic() + 60
+            while parties.alive(victim):
+                assert parties.ask(identity)[1] in (None, wanted) and time.monotonic() < end, (point, parties.log.read_text()[-2000:])
+            assert parties.running[victim].wait() == -signal.SIGKILL
+        parties.start(victim)
+        parties.until_answered(identity, wanted)
+    finally:
+        parties.stop()
+    return parties
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("points", [TABLE_POINTS] if LONG else [("claim/durable",), ("toprf/part",)], ids=lambda points: points[0])
+def test_no_item_is_used_twice(tmp_path: Path, victim: int, points: tuple[str, ...]) -> None:
+    """Killed at any point. All that was used is below the end of the claims in the journal."""
+    parties = served_by_tables(tmp_path, victim, points)
+    for party in (0, 1):
+        used = parties.used(party)
+        assert used and len(set(used)) == len(used)
+        _, claimed = pool_status(pools_folder(parties.committee, party) / "prf-aes128-table")
+        assert len(used) <= claimed
+        answered = parties.answered(party)
+        assert len(answered) <= len(used) and set(answered) <= set(parties.counted(party))
+
+
+@pytest.mark.timeout(120)
+def test_without_claims_on_the_disk_items_are_used_twice(tmp_path: Path) -> None:
+    """The test above, with the claims taken out: it would fail."""
+    parties = served_by_tables(tmp_path, 1, ("toprf/part",), "unclaimed")
+    for party in (0, 1):
+        assert len(set(parties.used(party))) < len(parties.used(party))

@@ -447,7 +447,7 @@ class _Context:
         raise _Reached
 
 
-_PRODUCT_JOBS = ("keygen", "pool_fill", "decrypt", "program")
+_PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "decrypt", "program")
 """The others measure, and are written by the program that measures."""
 
 
@@ -503,6 +503,7 @@ def _jobs() -> list[bytes]:
             "request": {"program": "millionaires", "args": ["8"], "protocol": "ring", "parties": 3, "ring": 64, "field": None},
         },
         {"kind": "bench:exchanges", "runs": 3},
+        {"kind": "toprf_fill", "count": 10, "chunk": 4},
     ]  # fmt: skip
     return [json.dumps(job, indent=1).encode() + b"\n" for job in made]
 

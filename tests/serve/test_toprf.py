@@ -19,10 +19,12 @@ from keyquorum.inspection import examine
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError, PartyError, PolicyError
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
-from keyquorum.schemes.prf.function import held_by, point_of, shared_points
+from keyquorum.schemes.prf.function import combined, finalised, held_by, point_of, shared_points
 from keyquorum.schemes.prf.key import load_prf_key
+from keyquorum.schemes.prf.policy import POLICY
 from keyquorum.serve.client import Refused, RefusedByPolicy, make_receiver
 from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
+from keyquorum.serve.wire import receive_message, send_message
 from keyquorum.toprf import Toprf, set_policy
 from keyquorum.toprf.client import hkdf
 from typer.testing import CliRunner
@@ -40,12 +42,14 @@ class Served:
     key: bytes
     key_id: str
     identity: Path
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the service."""
     daemons: dict[int, tuple[Daemon, threading.Thread]] = field(default_factory=dict)
     failures: list[BaseException] = field(default_factory=list)
 
     def start(self, *parties: int, patience: float = 40.0) -> None:
         for party in parties or range(self.committee.size):
-            daemon = Daemon(self.committee, party, Service("prf", patience=patience))
+            daemon = Daemon(self.committee, party, Service("prf", patience=patience, **self.options))
 
             def run(daemon: Daemon = daemon) -> None:
                 try:
@@ -77,10 +81,10 @@ class Served:
             set_policy(self.committee, party, "prf", rate, total, receivers)
 
 
-def served(folder: Path, protocol: str, parties: int) -> Served:
+def served(folder: Path, protocol: str, parties: int, **options: Any) -> Served:
     committee = committee_with_key(folder, protocol, parties)
     identity, _ = make_receiver(committee, "web")
-    made = Served(committee, key_of(committee), load_prf_key(committee.key_folder(0, "prf")).key_id, identity)
+    made = Served(committee, key_of(committee), load_prf_key(committee.key_folder(0, "prf")).key_id, identity, options)
     made.set(1_000_000)
     return made
 
@@ -222,7 +226,7 @@ def test_commands(both: Served, tmp_path: Path) -> None:
     assert (tmp_path / "key").read_bytes() != hkdf(reference(both.key, b"a password"), b"backup", b"\x0a\x0b", 48)  # of what eval prints
     status = json.loads(said("status", folder, "prf", "--json"))["parties"]
     assert [party["total"] for party in status] == both.totals() and all(len(party["last_hour"]) >= 1 for party in status)
-    assert said("status", folder, "prf").startswith("party 0: ") and said("fill", folder, "-n", "5", "--json")
+    assert said("status", folder, "prf").startswith("party 0: ") and said("fill", folder, "-n", "5", "--method", "circuit", "--json")
     before = both.totals()
     for wrong in (["--output-bytes", "24"], ["-o", str(tmp_path / "missing" / "file")], ["--wait", "-1"]):
         assert CliRunner().invoke(app, ["toprf", "eval", folder, "prf", "x", *wrong, *who]).exit_code == 1
@@ -259,6 +263,80 @@ def test_rate_and_restart(ring: Served) -> None:
     lines = [json.loads(line) for line in (ring.committee.party_folder(0) / "audit.jsonl").read_text().splitlines()]
     assert {line["type"] for line in lines if line["result"] == "refused"} == {"PolicyError"} and lines[0]["method"] == "circuit"
     assert all(line["sha256"] is None for line in lines)  # of a share: with it and its own shares another party could search the input
+
+
+def test_a_receiver_that_asks_one_party_alone_delays_nobody(ring: Served) -> None:
+    """Its requests are proposed for two seconds, then refused. Those of others are evaluated meanwhile."""
+    other, _ = make_receiver(ring.committee, "other")
+    ring.start()
+    lone = [Toprf(ring.committee, "prf", other, wait=20.0) for _ in range(4)]
+    with ring.client() as toprf:
+        toprf.evaluate(b"x")
+        body = shared_points(ring.committee, [bytes(16)])[0]
+        for number, client in enumerate(lone):
+            client._channels._connect()
+            send_message(client._channels._channels[0], {"key": ring.key_id, "output": 16, "id": f"request{number}"}, body)
+            start = time.monotonic()
+            assert toprf.evaluate(b"x") == reference(ring.key, b"x")
+            assert time.monotonic() - start < 1.5
+    for client in lone:
+        answer = receive_message(client._channels._channels[0], 1000)
+        assert answer is not None and "has not got this request" in answer[0]["error"]
+        client.close()
+    assert ring.totals() == [5, 5, 5]
+
+
+def test_a_request_that_comes_late_to_a_party_is_evaluated(ring: Served) -> None:
+    ring.start()
+    head = {"key": ring.key_id, "output": 16, "id": "request1"}
+    bodies = shared_points(ring.committee, [point_of(b"x", b"", 16)])
+    with ring.client() as toprf:
+        toprf.evaluate(b"x")
+        channels = toprf._channels._channels
+        for channel, body in zip(channels, bodies, strict=True):
+            send_message(channel, head, body)
+            time.sleep(0.4)
+        answers = [receive_message(channel, 1000) for channel in channels]
+    blocks = combined(ring.committee, [answer[1] for answer in answers if answer is not None], 1)
+    assert finalised(b"x", b"", 16, blocks) == reference(ring.key, b"x", length=16) and ring.totals() == [2, 2, 2]
+
+
+def test_a_file_that_is_longer_than_the_rate(ring: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was computed before the refusal is written, and the error says what is missing."""
+    monkeypatch.setattr("keyquorum.toprf.client.MOST_INPUTS", 2)
+    ring.set(5)
+    ring.start()
+    (tmp_path / "lines").write_bytes(b"".join(b"%d\n" % i for i in range(7)))
+    wanted = [reference(ring.key, b"%d" % i).hex() for i in range(4)]
+    command = [
+        "toprf",
+        "eval",
+        str(ring.committee.folder),
+        "prf",
+        "--batch",
+        str(tmp_path / "lines"),
+        "--identity",
+        str(ring.identity),
+        "--wait",
+        "20",
+    ]
+    result = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "values")])
+    assert result.exit_code == 1 and (tmp_path / "values").read_text().split() == wanted
+    said = str(result.exception)
+    assert said.startswith("party ") and said.endswith(f"the first 4 of 7 values are in {tmp_path / 'values'}: send the other lines later")
+    assert "5 evaluations an hour and 4 are used: 2 more are refused until" in said and ring.totals() == [4, 4, 4]
+    result = CliRunner().invoke(app, command)  # nothing was computed: nothing is written
+    assert result.exit_code == 1 and result.stdout == "" and "values are" not in str(result.exception)
+
+
+def test_a_policy_is_not_changed_under_a_party_that_serves(ring: Served) -> None:
+    """--rate is for the next start; a second process of the party is refused before it writes."""
+    ring.set(5)
+    ring.start()
+    path = ring.committee.key_folder(0, "prf") / POLICY
+    before = path.read_bytes()
+    result = CliRunner().invoke(app, ["toprf", "serve", str(ring.committee.folder), "0", "prf", "--rate", "1000/h"])
+    assert result.exit_code == 1 and "serves already" in str(result.exception) and path.read_bytes() == before
 
 
 def test_concurrent_requests_do_not_pass_a_limit(ring: Served) -> None:
@@ -304,7 +382,7 @@ def test_parties_that_do_not_serve(tmp_path: Path) -> None:
     set_policy(committee, 0, "prf", 5)
     for options, message in (
         ({"keep": 5}, "takes nothing from a pool"),
-        ({"method": "table"}, "is not made yet"),
+        ({"method": "table", "keep": -1}, "none negative"),
         ({"width": 4}, "--width is for decryptions"),
     ):
         with pytest.raises(ParameterError, match=message):

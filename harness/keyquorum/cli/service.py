@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -81,8 +82,11 @@ def check_party(committee: Committee, index: int, port: int, metrics_port: int) 
         raise CommitteeError(f"there is no party {index} in {committee.folder}: choose 0 to {committee.size - 1}")
 
 
-def run_party(committee: Committee, index: int, service: Service, ports: tuple[int, int], host: str, audit_log: Path | None) -> None:
-    """Serves until interrupted, with a line on standard output for every event."""
+def run_party(
+    committee: Committee, index: int, service: Service, ports: tuple[int, int], host: str, audit_log: Path | None,
+    prepare: Callable[[], None] = lambda: None,
+) -> None:  # fmt: skip
+    """Serves until interrupted, with a line on standard output for every event. ``prepare``: see :class:`.Daemon`."""
     from keyquorum.serve.audit import timestamp
     from keyquorum.serve.daemon import serve as run_service
 
@@ -94,6 +98,6 @@ def run_party(committee: Committee, index: int, service: Service, ports: tuple[i
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        run_service(committee, index, service, ports=ports, host=host, log=log, audit=audit_log)
+        run_service(committee, index, service, ports=ports, host=host, log=log, audit=audit_log, prepare=prepare)
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -10,13 +10,14 @@ import typer
 
 from keyquorum import api
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.prf.evaluate import METHODS, check_evaluation
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.schemes.prf.policy import POLICY, parse_rate, read_policy
+from keyquorum.schemes.prf.tables import CHUNK
 from keyquorum.serve.client import LONGEST_WAIT
 from keyquorum.serve.kinds import Service
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
@@ -30,7 +31,7 @@ from .service import AuditLog, Host, MetricsPort, Patience, Port, check_party, r
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of a key that toprf keygen made.", show_default=False, autocompletion=completion.keys)]
-Method = Annotated[str, typer.Option(help=f"How AES is evaluated: {' or '.join(METHODS)} (table: not yet).")]
+Method = Annotated[str, typer.Option(help=f"How AES is evaluated: {' or '.join(METHODS)}, with one-time tables.")]
 Identity = Annotated[Path, typer.Option("--identity", help="Identity of the receiver, as keyquorum receiver makes it.", show_default=False)]
 At = Annotated[
     list[str] | None, typer.Option("--at", help="HOST:PORT of each party in turn (default: the parties of this host).", show_default=False)
@@ -61,12 +62,22 @@ def keygen(folder: Folder, key: Annotated[str, typer.Argument(help="Name of the 
 
 @app.command("fill")
 def fill(
-    folder: Folder, items: Annotated[int, typer.Option("--items", "-n", help="Blocks.", show_default=False)], method: Method = "circuit"
+    folder: Folder,
+    items: Annotated[int, typer.Option("--items", "-n", help="Blocks: a value of 16 bytes takes one, one of 32 bytes two.", show_default=False)],
+    method: Method = "table",
+    chunk: Annotated[int, typer.Option(help="Blocks that are made at a time; bounds the memory.")] = CHUNK,
 ) -> None:
-    """Make one-time material ahead, where the method takes some. The circuit takes none."""
-    line = toprf_fill(folder, items, method)
-    console.print(line, markup=False)
-    emit({"method": method, "made": 0, "reason": line})
+    """Make one-time tables ahead, among all parties of this host. The circuit takes none.
+
+    All keys of the committee take them from one pool, which keyquorum pool status and pool drop name prf-aes128-table. A party that serves holds its
+    pool: stop it first, or serve with --keep, which makes tables while there is nothing else to do.
+    """
+    with progress_bars() as report:
+        made = toprf_fill(folder, items, method, chunk, report)
+    if made.reports:
+        print_reports(list(made.reports))
+    console.print(made.line, markup=False)
+    emit({"method": method, "made": made.made, "pool": made.pool, "left": made.left, "reason": made.line, "costs": costs(list(made.reports))})
 
 
 @app.command("serve")
@@ -85,6 +96,8 @@ def serve(
         typer.Option(help="A receiver that may ask, by name or SHA-256, or all; repeat (default: as on file).", show_default=False),
     ] = None,
     method: Method = "circuit",
+    keep: Annotated[int, typer.Option(help="Blocks up to which the pool of tables is filled when there is nothing else to do.")] = 0,
+    chunk: Annotated[int, typer.Option(help="Blocks of tables that are made at a time; requests wait meanwhile.")] = CHUNK,
     batch: Annotated[int, typer.Option(help="Most blocks in a batch; 0: 2048.")] = 0,
     patience: Patience = 30.0,
     host: Host = "127.0.0.1",
@@ -95,19 +108,24 @@ def serve(
     """Run one party that evaluates for receivers, within its policy, until interrupted.
 
     Every party has a policy of its own, party-<i>/keys/KEY/evaluations.json, which --rate, --total and --allow change: what is not named stays. A request is evaluated by all
-    parties or by none, and counted on the disk before it is answered. All parties give the same --method, --batch and --patience.
+    parties or by none, and counted on the disk before it is answered. All parties give the same --method, --keep, --chunk, --batch and --patience. --method table takes
+    an item of the pool that toprf fill makes for each block, and refuses requests for which there are not enough.
     """
     committee = api.as_committee(folder)
     check_party(committee, index, port, metrics_port)
     check_evaluation(committee, method)
     if rate is None and (total is not None or allow):
         raise ParameterError("--total and --allow are parts of a new policy: name its --rate as well")
-    if rate is not None:
-        _change_policy(committee, index, key, parse_rate(rate), total, allow)
-    place = committee.key_folder(index, key)
-    policy = read_policy(place / POLICY, load_prf_key(place).key_id)
-    console.print(f"party {index}: policy {policy.text()}", markup=False)
-    run_party(committee, index, Service(key, batch=batch, patience=patience, method=method), (port, metrics_port), host, audit_log)
+    hourly = None if rate is None else parse_rate(rate)
+
+    def prepare() -> None:
+        if hourly is not None:
+            _change_policy(committee, index, key, hourly, total, allow)
+        place = committee.key_folder(index, key)
+        console.print(f"party {index}: policy {read_policy(place / POLICY, load_prf_key(place).key_id).text()}", markup=False)
+
+    service = Service(key, batch=batch, patience=patience, method=method, keep=keep, chunk=chunk)
+    run_party(committee, index, service, (port, metrics_port), host, audit_log, prepare)
 
 
 def _change_policy(committee: Committee, index: int, key: str, rate: int, total: int | None, allow: list[str] | None) -> None:
@@ -136,19 +154,40 @@ def evaluate(
     at: At = None,
     wait: Wait = 0.0,
 ) -> None:
-    """Evaluate the function at an input, or at each line of a file. Values are hexadecimal, one on each line."""
+    """Evaluate the function at an input, or at each line of a file. Values are hexadecimal, one on each line.
+
+    A file is sent in requests of up to 1,024 lines. If one is refused, as by the policy, the values of those before are written all the same, and the error
+    says how many they are.
+    """
     inputs = _inputs(text, stdin, batch)
+    failure: KeyQuorumError | None
     with _open(folder, key, identity, at, domain, output_bytes, wait) as toprf:
         if output is None:
-            values = toprf.evaluate_many(inputs)
+            values, failure = _values(toprf, inputs)
             for value in values:
                 printed.print(value.hex(), markup=False)
         else:
             with reserved([output], [(2 * output_bytes + 1) * len(inputs)], Path(folder) / RESULTS) as places:
-                values = toprf.evaluate_many(inputs)
+                values, failure = _values(toprf, inputs)
                 save_all(places, [b"".join(value.hex().encode() + b"\n" for value in values)])
             console.print(f"{output}: {len(values):,} values under key {key}", markup=False)
     emit({"key": key, "count": len(values), **({"values": [value.hex() for value in values]} if output is None else {"output": output})})
+    if failure is not None:
+        where = "printed" if output is None else f"in {output}"
+        raise KeyQuorumError(f"{failure}; the first {len(values):,} of {len(inputs):,} values are {where}: send the other lines later") from failure
+
+
+def _values(toprf: Toprf, inputs: list[bytes]) -> tuple[list[bytes], KeyQuorumError | None]:
+    """The values up to the first request that fails, and its error. Raises it if there are none."""
+    values: list[bytes] = []
+    try:
+        for value in toprf.evaluate_each(inputs):
+            values.append(value)
+    except KeyQuorumError as error:
+        if not values:
+            raise
+        return values, error
+    return values, None
 
 
 @app.command("derive")

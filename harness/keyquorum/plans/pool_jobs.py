@@ -1,4 +1,4 @@
-"""The job that fills a pool."""
+"""The jobs that fill pools."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
+from keyquorum.schemes.prf.tables import aes_tables
+from keyquorum.sharing.variants import PreprocessingKind
 
 from .pool_variants import pool_group, variant_of
 from .pools import Pool
@@ -14,24 +16,39 @@ from .pools import Pool
 @party_job("pool_fill", {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int})
 def pool_fill_job(context: PartyContext, job: Json) -> Json:
     """The job ``pool_fill``: makes ``count`` items, ``chunk`` at a time."""
-    variant = variant_of(context.committee, job)
-    if not (1 <= job["count"] <= 1 << 40 and 1 <= job["chunk"] <= 1 << 20):
-        raise ParameterError(f"{job['count']} items by {job['chunk']}: choose 1 to 2^40, and chunks of 1 to 2^20")
+    return fill(context, variant_of(context.committee, job), job["count"], job["chunk"])
+
+
+@party_job("toprf_fill", {"count": int, "chunk": int})
+def toprf_fill_job(context: PartyContext, job: Json) -> Json:
+    """The job ``toprf_fill``: one-time tables of AES for ``count`` blocks, ``chunk`` at a time."""
+    return fill(context, aes_tables(context.committee), job["count"], job["chunk"])
+
+
+def check_fill(count: int, chunk: int) -> None:
+    """Raises ParameterError for numbers that no pool is filled by."""
+    if not (1 <= count <= 1 << 40 and 1 <= chunk <= 1 << 20):
+        raise ParameterError(f"{count} items by {chunk}: choose 1 to 2^40, and chunks of 1 to 2^20")
+
+
+def fill(context: PartyContext, kind: PreprocessingKind, count: int, chunk: int) -> Json:
+    """Makes ``count`` items of a kind, ``chunk`` at a time; every party calls this. The result has the items that are there."""
+    check_fill(count, chunk)
     group = pool_group(context)
-    pool = Pool(context, group, variant) if group.member else None
-    chunks = -(-job["count"] // job["chunk"])
+    pool = Pool(context, group, kind) if group.member else None
+    chunks = -(-count // chunk)
     available = 0
     try:
         if pool is not None:
-            pool.store.require_room(job["count"], len(context.committee.local_parties()))
+            pool.store.require_room(count, len(context.committee.local_parties()))
         with context.phase("fill", chunks) as step:
             for i in range(chunks):
                 if pool is not None:
-                    available = pool.fill(min(job["chunk"], job["count"] - i * job["chunk"]), job["chunk"])
+                    available = pool.fill(min(chunk, count - i * chunk), chunk)
                 # Parties that are no members do not time out.
-                context.session.compare("items made", f"{variant.name} {i}".encode())
+                context.session.compare("items made", f"{kind.name} {i}".encode())
                 step()
     finally:
         if pool is not None:
             pool.close()
-    return {"pool": variant.name, "available": available}
+    return {"pool": kind.name, "available": available}

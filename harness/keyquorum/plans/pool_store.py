@@ -94,6 +94,11 @@ def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
     return sum(parts * s.rows * (-(-count // 8) if s.bits == 1 else count * s.words * np.dtype(_section_type(s.bits)).itemsize) for s in sections)
 
 
+def chunks_bytes(sections: Sequence[Section], parts: int, items: int, chunk: int) -> int:
+    """The same of ``items`` items in files of ``chunk`` each."""
+    return items // chunk * packed_bytes(sections, parts, chunk) + packed_bytes(sections, parts, items % chunk)
+
+
 def stored_sections(data: bytes, sections: Sequence[Section], parts: int, count: int) -> list[Unsigned]:
     """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte. Copies."""
     result, at = [], 0
@@ -312,6 +317,10 @@ class PoolStore:
         return Preprocessing(
             (np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)), list(key_tests.values())
         )
+
+    def give_up(self, end: int) -> None:
+        """From now on no claimed item below ``end`` is handed out."""
+        self.next = max(self.next, min(end, self.claim.end))
 
     def _chunk(self, chunk: Chunk) -> Preprocessing:
         """Its sections as they are stored; they stay in memory."""

@@ -18,7 +18,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import Destination, Preprocessing, Variant
+from keyquorum.sharing.variants import Destination, Preprocessing, PreprocessingKind, Variant
 
 from .pool_store import Chunk, Claim, PoolStore
 
@@ -141,10 +142,39 @@ def pools_folder(committee: Committee, party: int) -> Path:
     return committee.party_folder(party) / "pools"
 
 
+class ClaimedItems:
+    """Items that all members have claimed for one purpose, in a ``with`` block of :meth:`Pool.claimed`."""
+
+    def __init__(self, store: PoolStore, start: int, end: int, bound: bytes) -> None:
+        self._store, self._next, self._start, self._end, self._bound = store, start, start, end, bound
+        self._given = Preprocessing([])
+
+    def take(self, count: int) -> tuple[Preprocessing, bytes]:
+        """The next ``count`` items, and the context of the messages that use them (:meth:`.Backend.run`). What was taken before is wiped."""
+        if count > self._end - self._next:
+            raise PoolError(f"{count} items of {self._end - self._next} that are claimed: this is a bug")
+        self._wipe()
+        bound = self._bound + f" from {self._next - self._start}".encode()
+        self._given = self._store.hand_out(self._next, self._next + count)
+        self._next += count
+        reached("take/read")
+        return self._given, bound
+
+    def _wipe(self) -> None:
+        for words in [*self._given, *self._given.key_tests]:
+            if words.flags.writeable:
+                words.fill(0)
+
+    def close(self) -> None:
+        """Wipes what was taken. What was not is never handed out."""
+        self._wipe()
+        self._store.give_up(self._end)
+
+
 class Pool:
     """One member's part of a pool. All members open it, fill it, use it and close it in step."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: Variant) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: PreprocessingKind) -> None:
         if not isinstance(group.backend, Embedded):
             raise PoolError("pools need the embedded engine: leave out --backend")
         committee = context.committee
@@ -244,13 +274,28 @@ class Pool:
     # -- use ----------------------------------------------------------------------------------------------------------
 
     def take(self, count: int, purpose: str) -> tuple[Preprocessing, bytes]:
-        """The items of ``count`` decryptions, and the context of their messages (:meth:`.Backend.run`). Every member claims the items before it
-        uses one. One or two exchanges and a write to the disk. No write if the items were claimed ahead; then no exchange either, if the
-        rounding begins with an opening.
+        """The items of ``count`` operations, which the caller wipes, and the context of their messages (:meth:`.Backend.run`). See :meth:`claimed`."""
+        return self._claimed(count, purpose).take(count)
 
-        ``purpose``: of the decryption, the same at all members. Raises PoolTooSmall, before anything is claimed, if there are not enough items.
-        """
-        what, start = f"decrypt {count} items, {purpose}", self.store.next
+    @contextmanager
+    def claimed(self, count: int, purpose: str) -> Iterator[ClaimedItems]:
+        """The items of ``count`` operations, within a ``with`` block. Every member claims all of them before it uses one. One or two exchanges and a
+        write to the disk. No write if the items were claimed ahead; then no exchange either, if the operation begins with an opening.
+
+        ``purpose``: of the operations, the same at all members. Raises PoolTooSmall, before anything is claimed, if there are not enough items. If the
+        block fails, all its items count as used, and the members agree anew before the next ones."""
+        items = self._claimed(count, purpose)
+        try:
+            yield items
+        except BaseException:
+            self._claimed_together = 0  # members may stand at different items
+            raise
+        finally:
+            items.close()
+        self.store.remove_used()
+
+    def _claimed(self, count: int, purpose: str) -> ClaimedItems:
+        what, start = f"use {count} items, {purpose}", self.store.next
         if start + count > self._claimed_together or not self.variant.begins_with_opening:
             start = self._claim(count, what)
         else:
@@ -258,9 +303,7 @@ class Pool:
         self._handed_out += count
         claim = self.store.claim
         bound = f"{self.store.id} {claim.start} {claim.end} {claim.chain} {start} {what}".encode(errors="surrogatepass")
-        preprocessing = self.store.hand_out(start, start + count)
-        reached("take/read")
-        return preprocessing, bound
+        return ClaimedItems(self.store, start, start + count, bound)
 
     def _claim(self, count: int, what: str) -> int:
         """Agrees with all members, and claims the items unless they were claimed ahead. Returns the first item."""
@@ -278,19 +321,13 @@ class Pool:
         return start
 
     def decrypt(self, z: Words, purpose: str, to: Destination = "share", seed: bytes | None = None) -> Words | None:
-        """Rounds phases z, whose last axis counts words: see :meth:`Variant.use`."""
-        preprocessing, bound = self.take(z.shape[-1] // self.variant.words, f"{purpose}, for {to}")
-        reached("decrypt/before")
-        try:
+        """Rounds phases z, whose last axis counts words, in a pool of a rounding: see :meth:`Variant.use`."""
+        assert isinstance(self.variant, Variant)
+        count = z.shape[-1] // self.variant.words
+        with self.claimed(count, f"{purpose}, for {to}") as items:
+            preprocessing, bound = items.take(count)
+            reached("decrypt/before")
             result = self.variant.use(self.group, z, preprocessing, to, seed, bound)
-        except BaseException:
-            self._claimed_together = 0  # members may stand at different items
-            raise
-        finally:
-            for words in [*preprocessing, *preprocessing.key_tests]:
-                if words.flags.writeable:
-                    words.fill(0)
-        reached("decrypt/after")
-        self.store.remove_used()
+            reached("decrypt/after")
         reached("decrypt/removed")
         return result

@@ -14,11 +14,12 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from keyquorum._engine import EngineError, Session, StoreError, UsageError
+from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError, PolicyError, PoolTooSmall
 from keyquorum.model.locks import FileLock
@@ -46,16 +47,24 @@ UNBOUNDED = 1 << 62
 """Items that are left where nothing is taken from a pool."""
 TICK = 0.5
 """Seconds after which party 0 sends a heartbeat."""
+DEFERRED_SECONDS = 2.0
+"""Seconds for which a request that a member lacks is proposed again."""
+FIRST_SECONDS, PAUSE = 0.1, 0.02
+"""Longest wait of a batch for requests that are proposed for the first time, of receivers without a deferred one; and the time to the next proposal
+where there are deferred requests alone."""
+REFUSED, HERE, MISSING = range(3)
+"""What a member says of a proposed request."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """The proposal of party 0 for a cycle. ``fill``: items to make; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
-    request takes, items that are left)."""
+    request takes, items that are left); ``last``: keys of requests that are not proposed again, if a member still lacks them."""
 
     fill: int
     decrypt: list[tuple[str, str]]
     refuse: list[tuple[str, int, int]]
+    last: list[str] = field(default_factory=list)
 
     def to_bytes(self) -> bytes:
         """See :func:`read_plan`."""
@@ -66,10 +75,12 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
     """Inverse of :meth:`Plan.to_bytes`. Raises PartyError if party 0 sent something else, or would fill in more than ``most`` items at once."""
     try:
         plan = Plan(**json_loads(data))
-        plan = Plan(plan.fill, [(key, digest) for key, digest in plan.decrypt], [(key, count, left) for key, count, left in plan.refuse])
+        plan = Plan(
+            plan.fill, [(key, digest) for key, digest in plan.decrypt], [(key, count, left) for key, count, left in plan.refuse], list(plan.last)
+        )
     except (ValueError, TypeError):
         raise PartyError("party 0 sent no proper plan: run the same version everywhere") from None
-    texts = [text for pair in plan.decrypt for text in pair] + [key for key, _, _ in plan.refuse]
+    texts = [text for pair in plan.decrypt for text in pair] + [key for key, _, _ in plan.refuse] + plan.last
     numbers = [plan.fill, *(number for _, *pair in plan.refuse for number in pair)]
     if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
         raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
@@ -84,11 +95,11 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
 
 class Daemon:
     """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint). ``audit``: the file of the
-    audit log (default: audit.jsonl in the party's folder)."""
+    audit log (default: audit.jsonl in the party's folder). ``prepare``: is called once no other process serves for the party, before the key is loaded."""
 
     def __init__(
         self, committee: Committee, party: int, service: Service, ports: tuple[int, int | None] = (0, 0), host: str = "127.0.0.1",
-        log: Callable[[str], None] = lambda line: None, audit: Path | None = None,
+        log: Callable[[str], None] = lambda line: None, audit: Path | None = None, prepare: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         mac_key.check_party(committee, party)
         sweep(committee.party_folder(party))
@@ -96,12 +107,15 @@ class Daemon:
         self._audit_path = audit or committee.party_folder(party) / AUDIT_LOG
         self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
         self._waits_for = ""
+        self._deferred: dict[str, float] = {}
+        """Requests that a member lacked when they were last proposed, with the time of the first proposal."""
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
         if committee.party_folder(party).is_dir() and not self._lock.take():
             raise CommitteeError(
                 f"party {party} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
             )
         try:
+            prepare()
             self._open(receivers, ports, host)
         except BaseException:
             self._lock.release()
@@ -118,7 +132,7 @@ class Daemon:
         if not 0 < service.patience <= LONGEST_PATIENCE:
             raise ParameterError(f"a patience of {service.patience:g} s: choose more than 0 and at most {LONGEST_PATIENCE:g}")
         if service.keep and self.served_key.variant is None:
-            raise ParameterError(f"key {service.key} takes nothing from a pool: leave out --keep")
+            raise ParameterError(f"key {service.key} takes nothing from a pool this way: leave out --keep, or name another --method")
         if 0 < service.keep < self.served_key.unit:
             raise ParameterError(
                 f"a pool of {service.keep} items serves no request, a ciphertext takes {self.served_key.unit}: keep at least so many"
@@ -217,7 +231,11 @@ class Daemon:
         left, size, keep = self._left(pool), 0, self.service.keep
         chosen: list[tuple[str, str]] = []
         refused: list[tuple[str, int, int]] = []
-        for request in self.requests.wait(TICK if left >= keep else 0.0):
+        waiting = self.requests.wait(TICK if left >= keep else 0.0)
+        again = [request for request in waiting if request.key in self._deferred]
+        if again and len(again) == len(waiting):
+            time.sleep(PAUSE)
+        for request in sorted(waiting, key=lambda request: request.key in self._deferred):
             count = request.parsed.count
             if count > max(left, keep):
                 refused.append((request.key, count, left))
@@ -225,7 +243,8 @@ class Daemon:
                 chosen.append((request.key, request.parsed.digest))
                 size += count
         fill = self._fill if left < keep and not chosen else 0
-        return Plan(fill, chosen, refused)
+        before = time.monotonic() - DEFERRED_SECONDS
+        return Plan(fill, chosen, refused, [key for key, _ in chosen if self._deferred.get(key, before) < before])
 
     def _left(self, pool: Pool | None) -> int:
         """Items that may be served: those of the pool, or any number where nothing is taken from one."""
@@ -252,7 +271,7 @@ class Daemon:
             self.requests.answer(
                 key,
                 PoolTooSmall(
-                    f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool (keyquorum pool fill, or serve with a larger --keep)"
+                    f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool ({self.served_key.fill_command}, or serve with a larger --keep)"
                 ),
             )
         if plan.fill and pool is not None:
@@ -260,31 +279,44 @@ class Daemon:
         wanted = plan.decrypt
         if wanted:
             running[:] = [key for key, _ in wanted]
-            self._batch(context, group, pool, self._common(context, group, wanted))
+            self._batch(context, group, pool, self._common(context, group, plan))
             running.clear()
         self.metrics.items.set(0 if pool is None else pool.left)
 
-    def _common(self, context: PartyContext, group: RoundingGroup, wanted: list[tuple[str, str]]) -> list[Request | str]:
-        """The requests that every member has (their keys, at a party that does not round). The others are refused at all members."""
-        until = time.monotonic() + 2.0
+    def _common(self, context: PartyContext, group: RoundingGroup, plan: Plan) -> list[Request | str]:
+        """The requests that every member has (their keys, at a party that does not round). Those that a member refuses are refused at all. One that a
+        member lacks waits for the next cycles, or is refused if this was the last: a receiver that asks some parties alone must not delay others."""
+        until, late = time.monotonic() + FIRST_SECONDS, {_receiver(key) for key in self._deferred}
         have: list[Request | None] = []
-        for key, digest in wanted:
-            request = self.requests.get(key, max(0.0, until - time.monotonic())) if group.member else None
-            have.append(request if request is not None and request.parsed.digest == digest else None)
+        said = bytearray()
+        for key, digest in plan.decrypt:
+            patience = 0.0 if _receiver(key) in late else max(0.0, until - time.monotonic())
+            request = self.requests.get(key, patience) if group.member else None
+            same = request is not None and request.parsed.digest == digest
+            said.append(HERE if same or not group.member else MISSING if request is None else REFUSED)
+            have.append(request if same else None)
         refused: list[KeyQuorumError | None] = [None] * len(have)
         if group.member:
             refused = self.served_key.vouch(context, [None if h is None else h.asked for h in have])
-        mine = bytes(1 if not group.member or (h is not None and r is None) else 0 for h, r in zip(have, refused, strict=True))
-        all_have = context.session.all_gather(mine)
+        for i, error in enumerate(refused):
+            if error is not None:
+                said[i] = REFUSED
+        rows, now = context.session.all_gather(bytes(said)), time.monotonic()
+        self._deferred = {key: since for key, since in self._deferred.items() if since > now - 2 * DEFERRED_SECONDS}
         common: list[Request | str] = []
-        for i, (key, _) in enumerate(wanted):
-            missing = [p for p, row in enumerate(all_have) if len(row) != len(wanted) or not row[i]]
+        for i, (key, _) in enumerate(plan.decrypt):
+            states = [row[i] if len(row) == len(plan.decrypt) else REFUSED for row in rows]
             own = refused[i]
+            if own is None and REFUSED not in states and MISSING in states and key not in plan.last:
+                self._deferred.setdefault(key, now)
+                continue
+            self._deferred.pop(key, None)
             if own is not None:
                 self.requests.answer(key, own)
-            elif missing:
+            elif set(states) != {HERE}:
+                other = next(party for party, state in enumerate(states) if state != HERE)
                 self.requests.answer(
-                    key, PartyError(f"party {missing[0]} has not got this request, or another one, or refuses it: send the same to every party")
+                    key, PartyError(f"party {other} has not got this request, or another one, or refuses it: send the same to every party")
                 )
             else:
                 common.append(have[i] or key)
@@ -307,6 +339,7 @@ class Daemon:
                 return
         for request, answer in zip(requests, answers, strict=True):
             self.requests.answer(request.key, answer)
+        reached("batch/answered")
         items = sum(request.parsed.count for request in requests)
         self.metrics.batches.labels("done").inc()
         getattr(self.metrics, self.served_key.counter).inc(items)
@@ -316,6 +349,11 @@ class Daemon:
     def _pool_name(self) -> str:
         variant = self.served_key.variant
         return "" if variant is None else variant.name
+
+
+def _receiver(key: str) -> str:
+    """Who sent a request."""
+    return key.partition("/")[0]
 
 
 def _address_text(committee: Committee, party: int) -> str:

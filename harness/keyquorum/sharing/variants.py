@@ -1,6 +1,7 @@
-"""Roundings in two parts: the preprocessing of a decryption, how it is made, and how it is used. Each scheme has its own (:class:`Variant`).
+"""Preprocessing that a pool stores (:class:`PreprocessingKind`), and roundings in two parts: how it is made, and how a decryption uses it. Each scheme
+has its own roundings (:class:`Variant`).
 
-Preprocessing is a list of sections. A section is an array [parts, rows, items] of share words: for every item (a decryption) a column of
+Preprocessing is a list of sections. A section is an array [parts, rows, items] of share words: for every item (a decryption, or a block) a column of
 ``rows`` shares, of which the low ``bits`` bits count. Shares with MACs take two words each, and two parts: share and MAC.
 """
 
@@ -35,17 +36,15 @@ class Preprocessing(list[Unsigned]):
 
 @dataclass(frozen=True)
 class Section:
-    """Part of the preprocessing of a decryption: ``rows`` shares modulo 2^bits, in ``words`` words each."""
+    """Part of the preprocessing of an item: ``rows`` shares modulo 2^bits, in ``words`` words each."""
 
     rows: int
     bits: int
     words: int = 1
 
 
-class Variant(ABC):
-    """A rounding for one parameter set and one committee, and the preprocessing that a pool stores for it. ``rounding``: one of :data:`VARIANTS`."""
-
-    rounding: str
+class PreprocessingKind(ABC):
+    """Items of one form, which a pool stores, and how they are made for one committee. An item serves one operation."""
 
     @property
     @abstractmethod
@@ -56,11 +55,6 @@ class Variant(ABC):
     @abstractmethod
     def described(self) -> str:
         """A text of all parameters that preprocessing depends on."""
-
-    @property
-    @abstractmethod
-    def words(self) -> int:
-        """64-bit words of a share."""
 
     @property
     @abstractmethod
@@ -79,6 +73,17 @@ class Variant(ABC):
     @abstractmethod
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
         """The preprocessing of ``size`` items, [parts, rows, size] a section; every member calls this. ``seed``: INSECURE, tests."""
+
+
+class Variant(PreprocessingKind):
+    """A rounding for one parameter set and one committee, and the preprocessing that a pool stores for it. ``rounding``: one of :data:`VARIANTS`."""
+
+    rounding: str
+
+    @property
+    @abstractmethod
+    def words(self) -> int:
+        """64-bit words of a share."""
 
     @abstractmethod
     def use(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -61,11 +61,14 @@ class Toprf:
         """The values of inputs, in their order, by requests of up to 1,024 inputs. Each input counts as an evaluation, also one that occurs twice.
 
         Raises :class:`.RefusedByPolicy` if a party's policy allows no more, :class:`.Refused`, or PartyError. Requests before the one that failed
-        were counted."""
-        given, values = list(inputs), list[bytes]()
+        were counted, and their values are lost: :meth:`evaluate_each` gives them."""
+        return list(self.evaluate_each(inputs))
+
+    def evaluate_each(self, inputs: Iterable[bytes]) -> Iterator[bytes]:
+        """As :meth:`evaluate_many`, one value after another, as soon as its request is answered: an error loses none of the values before."""
+        given = list(inputs)
         for first in range(0, len(given), MOST_INPUTS):
-            values += self._request(given[first : first + MOST_INPUTS])
-        return values
+            yield from self._request(given[first : first + MOST_INPUTS])
 
     def derive(self, data: bytes, info: bytes = b"", salt: bytes = b"", length: int = 32) -> bytes:
         """A key of ``length`` bytes from one input: HKDF with SHA-256 (RFC 5869) of D, which the value of :meth:`evaluate` does not reveal. ``info``: the

@@ -12,12 +12,17 @@ from keyquorum import api
 from keyquorum.api import KeygenResult, PathLike
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError
+from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import is_hex
-from keyquorum.parties.context import Progress
+from keyquorum.parties import run_processes
+from keyquorum.parties.context import Progress, RunReport
+from keyquorum.plans.pool_jobs import check_fill
+from keyquorum.plans.pool_store import chunks_bytes
 from keyquorum.schemes.prf.evaluate import check_evaluation
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
 from keyquorum.schemes.prf.key import AES, load_prf_key
 from keyquorum.schemes.prf.policy import HOUR, POLICY, EvaluationPolicy, read_policy, write_policy
+from keyquorum.schemes.prf.tables import CHUNK, aes_tables
 from keyquorum.serve.wire import certificate_of
 
 
@@ -27,16 +32,49 @@ def toprf_keygen(committee: Committee | PathLike, key: str, progress: Progress |
     return api.keygen(committee, key, AES.name, progress=progress)
 
 
-def toprf_fill(committee: Committee | PathLike, items: int, method: str = "circuit") -> str:
-    """Makes one-time material for ``items`` blocks, where the method takes some. Returns a line that says what was made. The circuit takes none from a
-    pool: ANDs of replicated shares need none, and additive shares get triples while the parties evaluate. Raises ParameterError."""
+@dataclass(frozen=True)
+class Filled:
+    """One-time material that was made. ``made``: blocks; ``pool``: their pool, empty where the method has none; ``left``: blocks in it now; ``reports``: costs
+    at each party."""
+
+    method: str
+    made: int
+    line: str
+    pool: str = ""
+    left: int = 0
+    reports: tuple[RunReport, ...] = ()
+
+
+def toprf_fill(
+    committee: Committee | PathLike,
+    items: int,
+    method: str = "table",
+    chunk: int = CHUNK,
+    progress: Progress | None = None,
+    io_timeout: float = 120.0,
+) -> Filled:
+    """Makes one-time material for ``items`` blocks among all parties of this host, each a process of its own, over TLS. ``table`` takes a value of 16
+    bytes from one item, and one of 32 bytes from two; all keys of the committee share the pool. ``circuit`` takes none from a pool: ANDs of replicated shares
+    need none, and additive shares get triples while the parties evaluate. ``chunk``: blocks that are made at a time, which bounds the memory.
+
+    Raises ParameterError, ResourceError without room on the disk, and PoolError while a party uses the pool: then serve with ``--keep``."""
     committee = api.as_committee(committee)
     if items < 1:
         raise ParameterError(f"{items} items: choose at least 1")
     check_evaluation(committee, method)
-    if committee.rounds_with_triples:
-        return f"method {method}: nothing to make ahead, the triples of {committee.protocol} are made while the parties evaluate"
-    return f"method {method}: nothing to make ahead, ANDs of {committee.protocol} need no one-time material"
+    if method != "table":
+        why = f"the triples of {committee.protocol} are made while the parties evaluate"
+        if not committee.rounds_with_triples:
+            why = f"ANDs of {committee.protocol} need no one-time material"
+        return Filled(method, 0, f"method {method}: nothing to make ahead, {why}")
+    check_fill(items, chunk)
+    here = committee.local_parties()
+    tables = aes_tables(committee)
+    require_disk(f"a pool of {items:,} items more", len(here) * chunks_bytes(tables.sections, committee.share_parts, items, chunk), committee.folder)
+    results = run_processes(committee.folder, {"kind": "toprf_fill", "count": items, "chunk": chunk}, progress, io_timeout=io_timeout)
+    pool, left = results[0]["pool"], results[0]["available"]
+    reports = tuple(RunReport.from_json(result["report"]) for result in results)
+    return Filled(method, items, f"pool {pool}: {items:,} items made, {left:,} left; a block takes one", pool, left, reports)
 
 
 def set_policy(
@@ -87,4 +125,4 @@ def toprf_status(committee: Committee | PathLike, key: str) -> list[EvaluationSt
     return found
 
 
-__all__ = ["EvaluationStatus", "set_policy", "toprf_fill", "toprf_keygen", "toprf_status"]
+__all__ = ["EvaluationStatus", "Filled", "set_policy", "toprf_fill", "toprf_keygen", "toprf_status"]

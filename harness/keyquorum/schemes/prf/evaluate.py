@@ -1,29 +1,32 @@
-"""Evaluation of AES on shares of points, by a circuit on shared bits."""
+"""Evaluation of AES on shares of points, by a circuit on shared bits, or by one-time tables."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import Unsigned
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs import Layout
-from keyquorum.programs.signatures import aes_blocks
+from keyquorum.programs import Call, Layout
+from keyquorum.programs.signatures import aes_blocks, aes_blocks_table
+from keyquorum.sharing.variants import Preprocessing
 
 from .function import BLOCK, Bytes, blocks_of, rows_of
 from .key import ROUND_KEY_BITS, sharing_of
+from .tables import HOT, MASKS
 
 METHODS = ("circuit", "table")
-"""How AES is evaluated: by ANDs, or with one-time tables (not yet)."""
+"""How AES is evaluated: by ANDs, or with one-time tables."""
 
 
 def check_evaluation(committee: Committee, method: str) -> None:
     """Refuses a committee or a method with which nothing is evaluated for receivers. Raises ParameterError."""
     if method not in METHODS:
         raise ParameterError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
-    if method != "circuit":
-        raise ParameterError(f"method {method}: its one-time material is not made yet: take circuit")
     sharing_of(committee)
     if committee.authenticated:
         raise ParameterError(
@@ -37,24 +40,55 @@ def evaluate_shares(context: PartyContext, key: Persistence, points: Bytes, purp
     Rounds and bytes are those of `aes_blocks`. Points are padded with zeros to a power of two blocks: the engine keeps a program for each size.
     ``purpose``: bound to the messages; parties with other ones refuse each other's. ``seed``: INSECURE, tests.
     """
-    committee, count = context.committee, points.shape[1]
-    protocol, domain = sharing_of(committee)
+    count = points.shape[1]
     size = 1 << (count - 1).bit_length()
     padded = np.concatenate([points, np.zeros((points.shape[0], size - count, BLOCK), np.uint8)], axis=1)
-    rows, layout = rows_of(padded), Layout(points=8 * BLOCK * size, key=ROUND_KEY_BITS)
-    working = Persistence.from_sections([rows, key.words], key.element_words)
+    layout = Layout(points=8 * BLOCK * size, key=ROUND_KEY_BITS)
     call = aes_blocks(size=size, direction="encrypt", destination="share", blocks=layout["points"], keys=layout["key"])
-    result = None
+    try:
+        return _evaluated(context, call, key, padded, [], purpose, seed)[:, :count]
+    finally:
+        padded.fill(0)
+
+
+def evaluate_by_tables(
+    context: PartyContext, key: Persistence, points: Bytes, tables: Preprocessing, purpose: bytes, seed: bytes | None = None
+) -> Bytes:
+    """As :func:`evaluate_shares`, with an item of :class:`.AesTables` for each block, which serves once: the caller has claimed them, and they are wiped.
+    Rounds and bytes are those of `aes_blocks_table`. Not padded: a block without an item would open its state.
+    """
+    count = points.shape[1]
+    if tables[0].shape[2] != count:
+        raise ParameterError(f"{tables[0].shape[2]} items for {count} blocks: each takes one")
+    layout = Layout(points=8 * BLOCK * count, key=ROUND_KEY_BITS, masks=MASKS * count, hot=HOT * count)
+    call = aes_blocks_table(
+        size=count, direction="encrypt", destination="share", blocks=layout["points"], keys=layout["key"], masks=layout["masks"], hot=layout["hot"]
+    )
+    flat = [np.ascontiguousarray(section).reshape(section.shape[0], -1) for section in tables]
+    try:
+        return _evaluated(context, call, key, points, flat, purpose, seed)
+    finally:
+        for mine in flat:
+            mine.fill(0)
+
+
+def _evaluated(
+    context: PartyContext, call: Call, key: Persistence, points: Bytes, sections: Sequence[Unsigned], purpose: bytes, seed: bytes | None
+) -> Bytes:
+    """The blocks that a program appends to a share file of points, key and further sections."""
+    protocol, domain = sharing_of(context.committee)
+    rows, result = rows_of(points), None
+    working = Persistence.from_sections([rows, key.words, *sections], key.element_words)
     try:
         context.backend.run(
-            protocol, domain, call, threshold=committee.threshold, persistence=working, seed=seed, keep=seed is None,
+            protocol, domain, call, threshold=context.committee.threshold, persistence=working, seed=seed, keep=seed is None,
             context=purpose if seed is None else b"",
         )  # fmt: skip
-        result = working.tail(8 * BLOCK * size)
-        return blocks_of(result)[:, :count]
+        result = working.tail(rows.shape[1])
+        return blocks_of(result)
     finally:
         working.wipe()
-        for secret in (rows, padded, *([] if result is None else [result])):
+        for secret in (rows, *([] if result is None else [result])):
             secret.fill(0)
 
 
@@ -66,4 +100,4 @@ def second_blocks(points: Bytes, held: tuple[int, ...]) -> Bytes:
     return doubled
 
 
-__all__ = ["METHODS", "check_evaluation", "evaluate_shares", "second_blocks"]
+__all__ = ["METHODS", "check_evaluation", "evaluate_by_tables", "evaluate_shares", "second_blocks"]

@@ -12,7 +12,7 @@ from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import Variant
+from keyquorum.sharing.variants import PreprocessingKind
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,18 @@ class ServedKind(ABC):
     smallest request takes; ``batch``: most smallest requests in a batch, unless the service has its own bound; ``sharing``: protocol and domain of
     the shares of the key; ``variant``: preprocessing in a pool (None: there is none); ``audited``: fields of every line of the audit log.
 
-    ``counter``: the metric that counts items; ``hashed``: whether lines of the audit log have the SHA-256 of a request's body, which must not help to
+    ``counter``: the metric that counts items; ``fill_command``: the command that fills the pool; ``hashed``: whether lines of the audit log have the SHA-256 of a request's body, which must not help to
     find secrets in it."""
 
     counter: ClassVar[str]
     hashed: ClassVar[bool] = True
+    fill_command: ClassVar[str] = "keyquorum pool fill"
     key_id: str
     limit: int
     unit: int
     batch: int
     sharing: tuple[str, str]
-    variant: Variant | None
+    variant: PreprocessingKind | None
     audited: Json
 
     @abstractmethod

@@ -15,11 +15,12 @@ from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.key_folder import check_made_by, load_shares
-from keyquorum.schemes.prf.evaluate import check_evaluation, evaluate_shares, second_blocks
+from keyquorum.schemes.prf.evaluate import check_evaluation, evaluate_by_tables, evaluate_shares, second_blocks
 from keyquorum.schemes.prf.evaluations import Evaluations
 from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, OUTPUTS, Bytes, held_by
 from keyquorum.schemes.prf.key import load_prf_key, sharing_of
 from keyquorum.schemes.prf.policy import POLICY, read_policy
+from keyquorum.schemes.prf.tables import AT_ONCE, aes_tables
 from keyquorum.sharing.rounding import RoundingGroup
 
 from .base import Asked, ParsedRequest, ServedKind, Service
@@ -48,11 +49,14 @@ class ToprfKind(ServedKind):
     a receiver could learn the key from values that these errors change. So the two holders of a summand compare digests of their copies before
     anything is computed, each pair over its own link: a third party could search the receiver's input with the digest. For the same reason the audit
     log has no digest of what a party got.
+
+    By one-time tables, a batch claims an item of the pool for each block, durably, before it is counted and before anything is opened. A batch that fails
+    has used its items, whatever came of it.
     """
 
     counter = "evaluations"
     hashed = False
-    variant = None
+    fill_command = "keyquorum toprf fill"
 
     def __init__(self, committee: Committee, party: int, service: Service) -> None:
         folder = committee.key_folder(party, service.key)
@@ -64,6 +68,7 @@ class ToprfKind(ServedKind):
         self._copies = {other: sorted(set(held) & set(self._held)) for other, held in others.items() if set(held) & set(self._held)}
         """Of each party that holds some of our summands: their numbers."""
         self.sharing, self.key_id = sharing_of(committee), self._info.key_id
+        self.variant = aes_tables(committee) if service.method == "table" else None
         self.unit, self.batch = 1, 2 * MOST_INPUTS
         self.limit = len(self._held) * MOST_INPUTS * BLOCK
         self.audited = {"method": service.method}
@@ -137,14 +142,18 @@ class ToprfKind(ServedKind):
         return hashlib.sha256(f"keyquorum toprf copy {self.key_id} {key} ".encode() + shares.tobytes()).digest()
 
     def run(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: Sequence[Asked]) -> list[bytes]:
-        """See :class:`.ServedKind`. Counts the evaluations, on the disk, before anything is computed; raises PolicyError if it cannot."""
-        self._evaluations.claim([_counted(asked) for asked in batch])
-        reached("toprf/counted")
+        """See :class:`.ServedKind`. Counts the evaluations, on the disk, before anything is computed; raises PolicyError if it cannot, and PoolTooSmall
+        before anything is claimed or counted."""
         points = [_points(parsed) for _, parsed in batch]
         joined = np.concatenate([second_blocks(p.shares, self._held) if p.blocks > 1 else p.shares for p in points], axis=1)
         purpose = hashlib.sha256(f"keyquorum toprf {self.key_id} {' '.join(key + parsed.digest for key, parsed in batch)}".encode()).digest()
-        with context.phase("online"):
-            values = evaluate_shares(context, self._key, joined, purpose)
+        if self.variant is None:
+            self._count(batch)
+            with context.phase("online"):
+                values = evaluate_shares(context, self._key, joined, purpose)
+        else:
+            assert pool is not None
+            values = self._by_tables(context, pool, batch, joined, purpose)
         reached("toprf/evaluated")
         answers, at = [], 0
         for _, parsed in batch:
@@ -152,6 +161,26 @@ class ToprfKind(ServedKind):
             at += parsed.count
         values.fill(0)
         return answers
+
+    def _by_tables(self, context: PartyContext, pool: Pool, batch: Sequence[Asked], points: Bytes, purpose: bytes) -> Bytes:
+        """The blocks of a batch, some at a time, with items of the pool that are all claimed before the first is used."""
+        values = np.zeros_like(points)
+        with pool.claimed(points.shape[1], f"evaluate {purpose.hex()}") as items:
+            reached("toprf/claimed")
+            self._count(batch)
+            with context.phase("online"):
+                for first in range(0, points.shape[1], AT_ONCE):
+                    part = points[:, first : first + AT_ONCE]
+                    tables, bound = items.take(part.shape[1])
+                    reached("toprf/taken")
+                    values[:, first : first + AT_ONCE] = evaluate_by_tables(context, self._key, part, tables, bound)
+                    reached("toprf/part")
+        reached("toprf/removed")
+        return values
+
+    def _count(self, batch: Sequence[Asked]) -> None:
+        self._evaluations.claim([_counted(asked) for asked in batch])
+        reached("toprf/counted")
 
     def close(self) -> None:
         """See :class:`.ServedKind`."""

@@ -1,0 +1,27 @@
+"""The benchmark of AES under a shared key: its lines, what it counts, and the rows of a default run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from keyquorum.bench.toprf import Measurement, measure, measurements
+from keyquorum.inspection.tables import RESULTS
+
+
+@pytest.mark.parametrize("method", ["circuit", "table"])
+def test_a_line_and_a_row(method: str) -> None:
+    """A party of two sends 10 openings of a block by tables: 160 bytes. By the circuit it sends two bits for each of 5,760 ANDs."""
+    line, row = measure(Measurement(method, "semi2k", 2, 1, "none"))
+    assert re.match(rf"toprf: system=native method={method} protocol=semi2k n=2 ms=\d+\.\d\d mb=0\.\d{{6}} per_s=\d+ batch=1 link=none ", line)
+    assert row["wrong"] == 0 and tuple(row)[:7] == RESULTS["AES under a shared key (make bench-toprf)"]
+    least = 160 if method == "table" else 1440
+    assert least <= float(str(row["mb"])) * 1e6 < 3 * least + 2000
+
+
+def test_the_rows_of_a_default_run() -> None:
+    rows = measurements()
+    assert {(row.method, row.protocol, row.parties) for row in rows} == {
+        (method, protocol, n) for method in ("circuit", "table") for protocol, n in (("ring", 3), ("semi2k", 2), ("semi2k", 4), ("spdz2k", 2))
+    }
+    assert max(row.batch for row in rows if row.method == "table") == 64
