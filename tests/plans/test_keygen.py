@@ -34,7 +34,7 @@ CASES = [
     ("ckks-4096-narrow", "semi-2", "gaussian"),
     ("ckks-4096-narrow", "semi-4", "cbd"),
     ("bfv-8192", "semi-2", "cbd"),
-    ("bgv-8192", "semi-4", "cbd"),
+    ("bgv-8192", "semi-2", "cbd"),
 ]
 
 

@@ -84,22 +84,24 @@ fn withheld_in_another_engine(alone: bool) -> usize {
     let mut setting = Setting::honest(PRIME);
     setting.alone = alone;
     let (parties, longest) = (setting.clone(), Arc::new(Mutex::new(None)));
-    let (withholds, seen) = (Arc::new(Mutex::new(false)), Arc::clone(&longest));
-    let begins = Arc::clone(&withholds);
+    let seen = Arc::clone(&longest);
+    // Each of the two parties says itself when its next messages count: neither waits for the other.
+    let begun = Arc::new(Mutex::new([false; 3]));
+    let begins = Arc::clone(&begun);
     let wrap = move |party: usize, transport| {
-        let (withholds, longest) = (Arc::clone(&withholds), Arc::clone(&longest));
+        let (begun, longest) = (Arc::clone(&begun), Arc::clone(&longest));
         let sends = move |to: usize, message: &[u8]| {
-            let withholds = *withholds.lock().unwrap();
-            if party == VICTIM && withholds {
+            let begun = begun.lock().unwrap()[party];
+            if party == VICTIM && begun {
                 let mut longest = longest.lock().unwrap();
                 *longest = (*longest).max(Some(message.len()));
             }
-            let withheld = party == CORRUPT && withholds && to == WAITS;
+            let withheld = party == CORRUPT && begun && to == WAITS;
             (!withheld).then(|| message.to_vec())
         };
         intercept(transport, sends, |_, _| ())
     };
-    let results = setting.run_sessions(wrap, Duration::from_millis(300), move |session| {
+    let results = setting.run_sessions(wrap, Duration::from_secs(1), move |session| {
         let (mut one, mut other) = (parties.engine(session)?, parties.engine(session)?);
         let (one, other) = (&mut *one, &mut *other);
         let x = input(one, VICTIM, 2, SECRET as i64)?;
@@ -107,9 +109,7 @@ fn withheld_in_another_engine(alone: bool) -> usize {
         let first = one.slice(&x, 0, 1, 1)?;
         opened(one, &first)?;
         session.compare("who is ready", &[])?;
-        if session.party() == CORRUPT {
-            *begins.lock().unwrap() = true;
-        }
+        begins.lock().unwrap()[session.party()] = true;
         let y = input(other, CORRUPT, 1, OWN)?;
         other.flush()?;
         opened(one, &x)?;
