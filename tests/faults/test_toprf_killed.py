@@ -4,7 +4,6 @@ tables no item is used twice."""
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -26,10 +25,10 @@ from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.serve.client import make_receiver
 from keyquorum.toprf import Toprf, set_policy
 
+from tests.long import LONG
 from tests.schemes.test_prf import committee_with_key, key_of, reference
 
 WORKER = Path(__file__).parent / "toprf_worker.py"
-LONG = "KEYQUORUM_LONG" in os.environ
 COUNTED = ("count/written", "count/durable", "toprf/evaluated")
 """Points at which the count is in the file."""
 POINTS = ("count/before", "count/half", *COUNTED) if LONG else ("count/half", "count/durable", "toprf/evaluated")

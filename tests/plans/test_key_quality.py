@@ -8,7 +8,6 @@ it so much room that a right implementation fails by its chance once in a millio
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,6 +24,8 @@ from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.sharing.randomness import discrete_gaussian as flooding
 from keyquorum.sharing.randomness import uniform_bits, uniform_trits
 from numpy.typing import NDArray
+
+from tests.long import LONG
 
 from .distributions import (
     CBD_KURTOSIS,
@@ -57,7 +58,7 @@ Ints = NDArray[np.int64]
 SAMPLES = 1 << 20
 """Least number of samples behind each distribution."""
 KINDS = ("pk", "relin", "galois")
-COMMITTEES = list(BACKENDS) if "KEYQUORUM_LONG" in os.environ else ["rep-field", "shamir-3", "semi-2"]
+COMMITTEES = list(BACKENDS) if LONG else ["rep-field", "shamir-3", "semi-2"]
 """Whose keys have laws here: one of each sharing, and with KEYQUORUM_LONG more parties, which draw from the same laws by the same programs and take minutes."""
 STEP = 1
 

@@ -17,6 +17,7 @@ from keyquorum.schemes.seal.keygen import SealRequest, generate
 from keyquorum.schemes.seal.policy import FloodPolicy
 
 from tests.fhe.dealer import dealer, tiny
+from tests.long import LONG
 
 from .distributions import chi_square_p, uniform
 from .quorum import WEAK, Seal, committee, make_key, secret_of
@@ -35,6 +36,7 @@ CASES = [
     ("ckks-4096-narrow", "semi-4", "cbd"),
     ("bfv-8192", "semi-2", "cbd"),
     ("bgv-8192", "semi-2", "cbd"),
+    *([("bgv-8192", "semi-4", "cbd")] if LONG else []),
 ]
 
 

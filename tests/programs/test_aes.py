@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,11 @@ from keyquorum.dsl.bits import cbits
 from numpy.typing import NDArray
 from scipy import stats
 
+from tests.long import LONG
+
 from .distributions import CONFIDENCE
 from .library import library
 from .running import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend, run
-
-LONG = os.environ.get("KEYQUORUM_LONG", "") == "1"
 
 
 def _library() -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +13,8 @@ from keyquorum.bench.parity.embedded import run_case, together
 from keyquorum.bench.parity.outcome import wrong
 from keyquorum.bench.parity.reference import reference
 
+from tests.long import LONG
+
 from .running import FIELD, MAC_RING, RING, SEMI_FIELD_3, Backend, run
 from .test_rounding import border_instances, carry_rows, masks, odd, power2
 from .test_samplers import clear_knuth, knuth_inputs
@@ -24,7 +25,7 @@ ROWS = [
     pytest.param(protocol, row, id=f"{protocol} {case.label}")
     for protocol in ("spdz2k", "mascot")
     for row, case in enumerate(cases(protocol))
-    if not case.program.startswith("aes_blocks") or "KEYQUORUM_LONG" in os.environ
+    if not case.program.startswith("aes_blocks") or LONG
 ]
 MAC_RING_3, MAC_FIELD_3 = Backend("spdz2k", 3, RING, 2), Backend("mascot", 3, FIELD, 2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,8 @@ from pathlib import Path
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import ProgramIO, run_program
+
+from tests.long import LONG
 
 from ..dsl.claims.spdz import HOME, NEEDED, Work, work
 
@@ -55,7 +56,7 @@ RUNNING = [
     Sample("vickrey", ring=128, inputs=NUMBERS),
     pytest.param(
         Sample("tpmpc_tutorial", inputs=NUMBERS, last="Average in intersection: 79.5"),
-        marks=pytest.mark.skipif(os.environ.get("KEYQUORUM_LONG", "") != "1", reason="minutes on both engines: KEYQUORUM_LONG=1"),
+        marks=pytest.mark.skipif(not LONG, reason="minutes on both engines: KEYQUORUM_LONG=1"),
     ),
 ]
 

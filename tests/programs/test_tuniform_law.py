@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,10 +16,11 @@ from keyquorum.schemes.tfhe.noise import carried
 from numpy.typing import NDArray
 from scipy import stats
 
+from tests.long import LONG
+
 from .costs import expected
 from .running import EMULATE_RING, REPLICATED_RING, SEMI_RING, Backend, run
 
-LONG = os.environ.get("KEYQUORUM_LONG", "") == "1"
 SAMPLES = 1 << (22 if LONG else 17)
 CELLS = 256
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from math import comb
 
 import numpy as np
@@ -13,10 +12,11 @@ from keyquorum.schemes.fhew.noise import NoisePlan
 from numpy.typing import NDArray
 from scipy import stats
 
+from tests.long import LONG
+
 from .distributions import check_distribution
 from .running import ADDITIVE, EMULATE_FIELD, EMULATE_RING, MAC_FIELD, MAC_RING, REPLICATED_FIELD, REPLICATED_RING, Backend, run
 
-LONG = os.environ.get("KEYQUORUM_LONG", "") == "1"
 SAMPLES = 1 << (22 if LONG else 16)
 AJAX = Backend("rep-field", 3, f"F_{FHEW_SETS['ajax53'].prime}", 1)
 

@@ -7,7 +7,6 @@ enough to be counted: a mask and noise e carry with probability |e| / (q / 16). 
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -21,11 +20,11 @@ from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.sharing.rounding import RoundingGroup
 from scipy import stats
 
+from tests.long import LONG
 from tests.plans.quorum import reconstruct
 
 from .test_fhew import AJAX, TINY
 
-LONG = os.environ.get("KEYQUORUM_LONG", "") == "1"
 BATCH = 1 << 12
 BATCHES = (1 << 20) // BATCH if LONG else 2
 SCALES = (12, 20) if LONG else (22,)

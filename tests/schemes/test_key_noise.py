@@ -8,7 +8,6 @@ samples; seeds are fixed, so a test always passes or never. The bodies of keys a
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from math import comb
 
@@ -26,13 +25,13 @@ from keyquorum.schemes.tfhe.keygen import TfheRequest
 from numpy.typing import NDArray
 from scipy import stats
 
+from tests.long import LONG
 from tests.plans.quorum import fixed_randomness
 from tests.programs.running import REPLICATED_RING, SEMI_RING, Backend, run
 
 from .test_fhew import AJAX
 from .test_fhew_noise import chi_square, draw, gaussian
 
-LONG = os.environ.get("KEYQUORUM_LONG", "") == "1"
 SAMPLES = 1 << (22 if LONG else 16)
 PIECE = 1 << 18
 FIELD = f"F_{AJAX.prime}"

@@ -32,6 +32,8 @@ from keyquorum.schemes.prf.policy import POLICY, EvaluationPolicy, parse_rate, r
 from keyquorum.toprf import set_policy, toprf_fill, toprf_status
 from keyquorum.toprf.client import hkdf
 
+from tests.long import LONG
+
 KEY_ID, ALICE, BOB = "ab" * 16, "0a" * 32, "0b" * 32
 COMMITTEES = pytest.mark.parametrize(("protocol", "parties"), [("rep-field", 3), ("semi", 2), ("semi2k", 4)])
 
@@ -168,7 +170,7 @@ def test_committees_and_methods_that_do_not_serve() -> None:
         api.keygen_job("key", "prf-aes128", noise=3)
 
 
-@pytest.mark.skipif("KEYQUORUM_LONG" not in os.environ, reason="seconds of oblivious transfer: KEYQUORUM_LONG=1")
+@pytest.mark.skipif(not LONG, reason="seconds of oblivious transfer: KEYQUORUM_LONG=1")
 def test_a_key_with_macs() -> None:
     """It is made, and a warning says that it is not served."""
     committee = api.in_process_committee(2, "spdz2k")

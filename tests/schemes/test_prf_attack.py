@@ -9,7 +9,6 @@ the values are right. Else nearly none are. So the receiver tests equations in t
 
 from __future__ import annotations
 
-import os
 from functools import reduce
 from operator import xor
 
@@ -23,6 +22,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.prf.evaluate import evaluate_shares
 from keyquorum.schemes.prf.function import combined, held_by
 
+from tests.long import LONG
 from tests.programs.test_aes import aes, schedule
 
 BLOCKS = 256
@@ -68,7 +68,7 @@ def right_values(key_summand: int, victim: int, number: int) -> int:
     return sum(values[16 * i : 16 * i + 16] == wanted for i in range(BLOCKS))
 
 
-@pytest.mark.parametrize("victim", range(3) if "KEYQUORUM_LONG" in os.environ else (0,))
+@pytest.mark.parametrize("victim", range(3) if LONG else (0,))
 def test_what_copies_that_differ_would_tell(victim: int) -> None:
     """The same key and point: whether some values are right depends on how the key is shared. ``tests/serve/test_toprf.py`` sends such copies to served
     parties, which refuse them. A summand of 0 gives fewer than 4 right values with probability below 10^-4."""

@@ -29,9 +29,10 @@ from keyquorum.toprf import Toprf, set_policy
 from keyquorum.toprf.client import hkdf
 from typer.testing import CliRunner
 
+from tests.long import LONG
 from tests.schemes.test_prf import committee_with_key, key_of, reference
 
-CLIENTS = 100 if os.environ.get("KEYQUORUM_LONG") else 20
+CLIENTS = 100 if LONG else 20
 
 
 @dataclass
