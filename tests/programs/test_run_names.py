@@ -25,6 +25,7 @@ STORE = "sint.write_to_file(sint(int(program.args[1]), size=3))\n"
 READ = "sint.read_from_file(0, 1, size=3)[1][0].reveal().binary_output()\n"
 MASK = "(sint.read_from_file(0, 1, size=3)[1][0] + sint(int(program.args[1]), size=3)).reveal().binary_output()\n"
 READ_AND_STORE = "sint.write_to_file(sint.read_from_file(0, 1, size=3)[1][0] + 1, 0)\n"
+MASK_ONCE = MASK + READ_AND_STORE
 
 
 class Broken(Exception):
@@ -38,9 +39,10 @@ def _run(
     *words: str,
     ends: Callable[[ProgramIO, _engine.Session], None] = lambda io, session: None,
     fails: Callable[[], object] = lambda: None,
+    loaded: Callable[[int], object] = lambda party: None,
 ) -> list[list[int]]:
     """Runs a program with the share files of a folder; returns the output of each party. The first own error of a party is raised. ``ends``: called before the shares
-    are saved; ``fails``: after an error, before the others get it."""
+    are saved; ``fails``: after an error, before the others get it; ``loaded``: when a party has read its share file."""
     file = folder / "program.mpc"
     file.write_text(source)
 
@@ -48,6 +50,7 @@ def _run(
         try:
             engine = session.engine(backend.protocol, backend.domain, "test", backend.threshold)
             io = ProgramIO.from_folder(folder, engine, "program")
+            loaded(session.party)
             with io.run(engine):
                 run_program(engine, file, list(words), io)
                 ends(io, session)
@@ -213,9 +216,37 @@ def test_stored_masks_blocked_after_a_run_that_broke_off(tmp_path: Path, backend
 
 
 def test_stored_masks_ablated_without_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyquorum.dsl.program_io.claim", lambda path: None)
+    monkeypatch.setattr("keyquorum.dsl.program_io.claim", lambda path, loaded: None)
     _run(tmp_path, VERIFIED_FIELD, STORE, "41")
     assert _masked_twice(tmp_path, VERIFIED_FIELD) == 234
+
+
+def _masked_by_two_runs(folder: Path) -> int:
+    """The same difference, if a run comes to its end, and replaces the mask, while another one has read the file and waits."""
+    seen: list[int] = []
+    done = Event()
+
+    def meanwhile(party: int) -> None:
+        if party == 0:
+            seen.append(_run(folder, VERIFIED_FIELD, MASK_ONCE, "1234")[0][0])
+            done.set()
+        assert done.wait(15)
+
+    _run(folder, VERIFIED_FIELD, STORE, "41")
+    first = _run(folder, VERIFIED_FIELD, MASK_ONCE, "1000", loaded=meanwhile)[0][0]
+    return seen[0] - first
+
+
+def test_stored_masks_blocked_of_two_runs_at_a_time(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="another run has replaced it, and may have used the shares"):
+        _masked_by_two_runs(tmp_path)
+    assert not claim_path(shares_path(tmp_path, 0)).exists()
+
+
+def test_stored_masks_ablated_files_are_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("share_files", "program_io"):
+        monkeypatch.setattr(f"keyquorum.dsl.{module}.identity", lambda path: (0, 0, 0))
+    assert _masked_by_two_runs(tmp_path) == 234
 
 
 def test_a_claim_ends_with_its_run(tmp_path: Path) -> None:
@@ -231,9 +262,10 @@ def test_a_claim_ends_with_its_run(tmp_path: Path) -> None:
     with pytest.raises(Broken):
         _run(tmp_path, backend, "a = sint.read_from_file(0, 1, size=3)[1][0] + 1\nregint(1).binary_output()\n", ends=_stop)
     assert not any(mark.exists() for mark in marks)
-    share_files.claim(shares_path(tmp_path, 1))
+    loaded = share_files.identity(shares_path(tmp_path, 1))
+    share_files.claim(shares_path(tmp_path, 1), loaded)
     with pytest.raises(ProgramError, match="or still runs"):
-        share_files.claim(shares_path(tmp_path, 1))
+        share_files.claim(shares_path(tmp_path, 1), loaded)
     for party in range(3):
         shares_path(tmp_path, party).unlink()
     _run(tmp_path, backend, STORE, "42")

@@ -253,9 +253,9 @@ class Persistence:
         return rows.take(indices, axis=1).astype("<u8", copy=False).tobytes()
 
     def _claim(self) -> None:
-        claim, self.claim = self.claim, None
-        if claim is not None:
-            claim()
+        if self.claim is not None:
+            self.claim()
+            self.claim = None
 
     def _section(self, start: int, count: int) -> Unsigned | None:
         """The shares start .. start + count - 1 if they are in one section that is not widened yet, else None."""

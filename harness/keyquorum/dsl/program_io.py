@@ -22,7 +22,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from .context import Dynamic, Ints, Value
 from .errors import CompilerError
 from .persistence import Persistence
-from .share_files import claim, load_shares, release, save_shares, shares_path
+from .share_files import Identity, claim, identity, load_shares, release, save_shares, shares_path
 
 Number = int | Fraction
 """A number of an input: an integer, or one with digits after the point."""
@@ -125,6 +125,7 @@ class ProgramIO:
         """Vectors from the share file that were not read yet."""
         self._folder: Path | None = None
         self._claimed: tuple[Path, int] | None = None
+        self._loaded: Identity = None
         """The share file that this run has claimed, and the rounds of the engine before it did."""
         self._typed = False
         self._name = ""
@@ -281,6 +282,7 @@ class ProgramIO:
         protocol or domain wrote them, programs that read or store shares are refused. ``name``: the program's name and arguments, joined with
         dashes."""
 
+        loaded = identity(shares_path(folder, engine.party))
         made = cls(
             private_inputs=read_binary(folder, engine.party),
             listed_inputs=read_listed(folder, name),
@@ -289,7 +291,7 @@ class ProgramIO:
             one_stream=True,
             numbers={p: read_numbers(folder, p) for p in (range(64) if PROTOCOLS[engine.protocol].emulated else [engine.party])},
         )
-        made._folder, made._name = folder, name
+        made._folder, made._name, made._loaded = folder, name, loaded
         if PROTOCOLS[engine.protocol].names_runs:
             made.persistence.compare_names(engine)
             made.persistence.claim = partial(made._claim, engine)
@@ -298,8 +300,8 @@ class ProgramIO:
     def _claim(self, engine: Engine) -> None:
         assert self._folder is not None
         path = shares_path(self._folder, engine.party)
-        if path.exists():
-            claim(path)
+        if self._loaded is not None:
+            claim(path, self._loaded)
             self._claimed = path, engine.stats()["rounds"]
 
     def take_typed(self, folder: Path, parties: Iterable[int], engine: Any) -> None:
@@ -323,6 +325,8 @@ class ProgramIO:
             # A toss among all: nobody replaces its file before all have got here, past the last check.
             if self.persistence.name_anew(engine):
                 save_shares(path, self.persistence, engine)
+                if self._loaded is None:
+                    release(path)  # of a file that somebody took away
         elif self.persistence.exists:
             save_shares(path, self.persistence, engine)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from keyquorum import _engine
 from keyquorum._engine import Engine
-from keyquorum.model.committee import sync_folder, write_atomically
+from keyquorum.model.committee import sync_folder
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
@@ -30,10 +31,36 @@ def claim_path(path: Path) -> Path:
     return path.with_name(f"{path.name}{CLAIM}")
 
 
-def claim(path: Path) -> None:
-    """Marks a share file durably, before a run uses its shares: what the run opens may depend on them. Raises :class:`ProgramError` if another run has marked it."""
-    _refuse_claimed(path)
-    write_atomically(claim_path(path), CLAIMED, mode=0o600)
+Identity = tuple[int, int, int] | None
+"""What tells a share file from one that replaces it; None: there is no file."""
+
+
+def identity(path: Path) -> Identity:
+    """The identity of a share file now."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+def claim(path: Path, loaded: Identity) -> None:
+    """Marks a share file durably, before a run uses its shares: what the run opens may depend on them. ``loaded``: its identity before the run read it.
+
+    Raises :class:`ProgramError` if another run has marked it, and if another run has replaced it since: that run may have used these shares."""
+    try:
+        mark = os.open(claim_path(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        _refuse_claimed(path)
+        raise ProgramError(f"{path}: another run has used it a moment ago: run the program again") from None
+    with os.fdopen(mark, "wb") as file:
+        file.write(CLAIMED)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
+    if identity(path) != loaded:
+        release(path)
+        raise ProgramError(f"{path}: another run has replaced it, and may have used the shares that this one has read: run the program again, alone")
 
 
 def release(path: Path) -> None:
@@ -122,8 +149,7 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
             return Persistence.refused(refusal)
         raise ProgramError(refusal)
     if not path.exists():
-        claim_path(path).unlink(missing_ok=True)  # of a file that somebody took away
-        return Persistence()
+        return Persistence()  # a mark stays: somebody may bring the file back
     header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes

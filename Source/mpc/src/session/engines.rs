@@ -104,14 +104,13 @@ impl Session {
     /// party outside cannot be waited for before an opening. Nor do they share a session with others, which open at once.
     fn admit(&self, descriptor: &'static Descriptor) -> Result<()> {
         let (protocol, verifies) = (descriptor.name, descriptor.verifies_products());
-        {
-            let mut inner = self.lock()?;
-            if verifies && inner.whole.is_some() {
-                return Err(Refusal::Subgroup { protocol }.into());
-            }
-            if *inner.verifies.get_or_insert(verifies) != verifies {
-                return Err(Refusal::Mixed { protocol, verifies }.into());
-            }
+        if verifies && self.lock()?.whole.is_some() {
+            return Err(Refusal::Subgroup { protocol }.into());
+        }
+        // A session and its groups are of one kind, whatever was made first.
+        let kind = *self.outermost()?.lock()?.verifies.get_or_insert(verifies);
+        if kind != verifies {
+            return Err(Refusal::Mixed { protocol, verifies }.into());
         }
         match verifies {
             true => self.guard.begin_verified(),

@@ -69,7 +69,7 @@ pub(crate) struct Inner {
     /// tossed, or compared.
     pub(crate) key_tests: HashMap<DomainKind, HashSet<Vec<u8>>>,
     openings: Openings,
-    /// Whether the engines verify products; `None` before the first one.
+    /// Whether the engines of this session and of its groups verify products; `None` before the first one. Kept in the outermost session.
     verifies: Option<bool>,
     /// The session whose channels these are, if it is another one.
     whole: Option<Session>,
@@ -215,9 +215,20 @@ impl Session {
         Arc::clone(&self.unsettled)
     }
 
+    /// The session of all parties that this is a group of, or itself.
+    fn outermost(&self) -> Result<Session> {
+        let mut session = self.clone();
+        loop {
+            let Some(whole) = session.lock()?.whole.clone() else {
+                return Ok(session);
+            };
+            session = whole;
+        }
+    }
+
     /// Whether the engines of this session verify products.
     pub(crate) fn verifies(&self) -> Result<bool> {
-        Ok(self.lock()?.verifies == Some(true))
+        Ok(self.outermost()?.lock()?.verifies == Some(true))
     }
 
     /// A result of this session or its engines, as it is reported: after a failed check nothing works any more.

@@ -173,16 +173,17 @@ fn groups_and_mixed_sessions_are_refused() {
                 Err(EngineError::Refused(refusal)) => refusal,
                 other => panic!("{other:?}"),
             };
-            // In a session of the other kind.
-            engine(&group, "rep-field", field())?;
-            Ok((in_group, mixed, late))
+            // The group was made before the engine.
+            let beside = refused(engine(&group, "rep-field", field()));
+            Ok((in_group, mixed, late, beside))
         },
     );
     for result in results {
-        let (in_group, mixed, late) = result.unwrap();
+        let (in_group, mixed, late, beside) = result.unwrap();
         assert!(matches!(in_group, Refusal::Subgroup { .. }), "{in_group}");
         assert!(matches!(mixed, Refusal::Mixed { .. }), "{mixed}");
         assert_eq!(late, Refusal::Group);
+        assert!(matches!(beside, Refusal::Mixed { .. }), "{beside}");
     }
     let results = Setting::honest(PRIME).run_sessions(
         |_, transport| transport,
