@@ -11,7 +11,7 @@ from keyquorum.bench.sweep import rows
 from keyquorum.cnn.model import CLASSES, FEATURES, HIDDEN, KERNEL, MAPS, Model
 from keyquorum.deploy.compose import prepare
 from keyquorum.dsl import ProgramIO
-from keyquorum.dsl.share_files import claim, shares_path
+from keyquorum.dsl.share_files import claim, identity, shares_path
 from keyquorum.fhe import fhew
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
 from keyquorum.fhe.tfhe import COMPACT, KeyFileWriter
@@ -128,7 +128,7 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         api.pool_fill(committee, "lwe64-p2", "round_mask_open", items)
     api.decrypt(committee, "lwe", [folder / "x.lwe"], 0, [folder / "x.lwe.plain"], "round_mask_open")
     (folder / "Persistence").mkdir()
-    claim(shares_path(folder, 0))
+    claim(shares_path(folder, 0), identity(shares_path(folder, 0)))
     for values in ("v.csv", "v.npy"):
         write_values(folder / values, np.array([1.5, -2.0]))
 
