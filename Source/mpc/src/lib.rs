@@ -32,7 +32,7 @@
 //! ```
 //!
 //! Layout: `budget` (the probability of failure), `value` (shares and clear values), `graph` (the scheduler), `task` (the halves of rounds), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `circuit` (Boolean circuits, planned), `engine` (the operations), `ops` (their implementation, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (whether a session may go on), `mac_key` (the state of a MAC key), `store` (share files).
+//! `circuit` (Boolean circuits, planned), `engine` (the operations), `ops` (their implementation, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (whether a session may go on), `mac_key` (the state of a MAC key), `store` (share files), `joint` (numbers that several domains need).
 
 mod adversary;
 pub mod budget;
@@ -44,6 +44,7 @@ mod graph;
 mod guard;
 #[cfg(test)]
 mod intercept;
+mod joint;
 mod links;
 pub mod mac_key;
 mod ops;
@@ -61,6 +62,7 @@ pub use circuit::{BitCircuit, Gate};
 pub use engine::{ClearOp, Engine, EngineStats, Preprocessed};
 pub use error::{Check, EngineError};
 pub use graph::Handle;
+pub use joint::{JointIntegers, JointLaw, joint_summands};
 pub use protocol::Openings;
 pub use protocol::descriptor::Descriptor;
 pub use protocol::refusal::Refusal;

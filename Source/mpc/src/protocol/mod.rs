@@ -26,6 +26,7 @@ pub use additive::{Additive, Arithmetic, Channel, Openings};
 pub use authenticated::{Authenticated, Peer};
 pub use emulate::Emulate;
 pub use replicated::Replicated;
+pub(crate) use shamir::subset_factor;
 pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
 
 /// A task whose result is a share.

@@ -56,7 +56,7 @@ fn fill_seeds(seeds: Vec<&mut Seed>, message: &[u8]) -> Result<()> {
 }
 
 impl Session {
-    pub(super) fn next_engine(&self) -> Result<u64> {
+    pub(crate) fn next_engine(&self) -> Result<u64> {
         let mut inner = self.lock()?;
         inner.engines += 1;
         Ok(inner.engines)
@@ -165,7 +165,7 @@ impl Session {
     }
 
     /// Streams in common with a peer: the one that we deal from, and the one that the peer deals from.
-    pub(super) fn pair_prgs(
+    pub(crate) fn pair_prgs(
         &self,
         peer: usize,
         index: u64,
@@ -193,7 +193,7 @@ impl Session {
     }
 
     /// Streams in common with each subset of n − t parties that we are in; its first member chooses the seed.
-    pub(super) fn subset_streams(
+    pub(crate) fn subset_streams(
         &self,
         n: usize,
         t: usize,

@@ -20,6 +20,7 @@ use keyquorum_math::{Domain, DomainKind, Prg};
 
 pub use self::descriptor::SHAMIR;
 use self::polynomials::{add_scaled, lagrange, point};
+pub(crate) use self::prss::subset_factor;
 pub use self::prss::{SubsetStream, subsets, uses_prss};
 pub use self::verified::MAL_SHAMIR;
 #[cfg(test)]

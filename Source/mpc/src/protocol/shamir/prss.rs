@@ -56,21 +56,32 @@ pub fn uses_prss(n: usize, t: usize) -> bool {
     true
 }
 
+/// The value at the point of `party`, of `parties`, of the polynomial that is 1 at 0 and has its roots at the points of the parties outside `members`.
+///
+/// # Errors
+/// [`EngineError::Usage`] if the prime is not above the number of parties.
+pub(crate) fn subset_factor<D: Domain>(
+    domain: &D,
+    party: usize,
+    parties: usize,
+    members: &[usize],
+) -> Result<D::E> {
+    let x = point(domain, party);
+    let mut value = domain.one();
+    for j in (0..parties).filter(|j| !members.contains(j)) {
+        let root = point(domain, j);
+        let inverse = domain.invert(domain.neg(root)).ok_or_else(|| {
+            EngineError::usage("the prime is too small for this many parties: take a prime above n")
+        })?;
+        value = domain.mul(value, domain.mul(domain.sub(x, root), inverse));
+    }
+    Ok(value)
+}
+
 impl Shamir {
-    /// Our value of the polynomial that is 1 at 0 and has its roots at the points of the parties outside `members`.
+    /// [`subset_factor`] of our point.
     fn subset_factor<D: Domain>(&self, domain: &D, members: &[usize]) -> Result<D::E> {
-        let x = point(domain, self.me);
-        let mut value = domain.one();
-        for j in (0..self.parties).filter(|j| !members.contains(j)) {
-            let root = point(domain, j);
-            let inverse = domain.invert(domain.neg(root)).ok_or_else(|| {
-                EngineError::usage(
-                    "the prime is too small for this many parties: take a prime above n",
-                )
-            })?;
-            value = domain.mul(value, domain.mul(domain.sub(x, root), inverse));
-        }
-        Ok(value)
+        subset_factor(domain, self.me, self.parties, members)
     }
 
     /// [`Shamir::subset_factor`] of every subset.

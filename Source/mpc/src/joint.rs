@@ -1,0 +1,302 @@
+//! Joint integers: numbers that several domains need, from one source.
+//!
+//! r = sum of r_A over sets A of parties, where r_A is an integer that the members of A draw from a stream that they have in common, and nobody else knows it.
+//! Replicated sharing has the pairs A of its three parties, Shamir's sharing all sets of n − t parties (pseudo-random secret sharing:
+//! Cramer, Damgård, Ishai, TCC 2005). Each set has an honest member, and whoever is corrupt is not in some set whose members are honest. So r is unknown to any t parties.
+//!
+//! Every party writes its shares of r in every domain from the integers r_A themselves. Nothing is sent, and there is nothing to prove: honest members of A hold the same r_A, and the honest parties'
+//! shares determine r. In every domain they are shares of the same integer, whatever a corrupt party does. This needs seeds on which the honest members of a set agree.
+//! A pair with two honest parties does. In larger sets the member that sends the seed may be corrupt, so with verified products the members compare hashes before anything is opened (`verified/coins.rs`).
+
+use keyquorum_math::{Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq};
+use zeroize::Zeroizing;
+
+use crate::error::{EngineError, Result};
+use crate::protocol::descriptor::Sharing;
+use crate::protocol::table::named;
+use crate::protocol::{subset_factor, subsets, uses_prss};
+use crate::session::{EngineOptions, Session, invalid};
+use crate::value::zip;
+
+/// Most bits of a summand: sums of all summands stay below 2^127.
+const MOST_BITS: u32 = 62;
+
+/// The law of each r_A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JointLaw {
+    /// The sum of `terms` numbers, each uniform in [0, 2^bits).
+    Uniform {
+        /// Bits of a number.
+        bits: u32,
+        /// Numbers that are added up, from 1.
+        terms: u32,
+    },
+    /// Uniform in {0, 1, 2}.
+    Trit,
+}
+
+/// Our part of a vector of joint integers: secret, wiped when it is dropped. Use it for one purpose, as a mask once.
+pub struct JointIntegers {
+    sharing: Sharing,
+    party: usize,
+    parties: usize,
+    count: usize,
+    sets: Vec<Vec<usize>>,
+    /// In the order of `sets`; `None` for sets that we are not in.
+    drawn: Vec<Option<Zeroizing<Vec<u64>>>>,
+}
+
+/// Sets of parties that have a stream in common; none where the sharing has no such streams.
+fn sets_of(sharing: Sharing, n: usize, t: usize) -> Vec<Vec<usize>> {
+    match sharing {
+        Sharing::Replicated => (0..n).map(|lead| vec![lead, (lead + 1) % n]).collect(),
+        Sharing::Shamir if uses_prss(n, t) => subsets(n, n - t),
+        _ => Vec::new(),
+    }
+}
+
+/// Summands of joint integers among n parties of which t may be corrupt; 0 where there are none.
+///
+/// # Errors
+/// [`EngineError::Refused`] for an unknown protocol, or a number of parties or corruptions that it does not have.
+pub fn joint_summands(protocol: &str, n: usize, t: Option<usize>) -> Result<usize> {
+    let descriptor = named(protocol)?;
+    let t = descriptor.threshold(n, t)?;
+    Ok(sets_of(descriptor.sharing, n, t).len())
+}
+
+impl Session {
+    /// Draws `count` joint integers, of which every summand has this law. All parties call this, in the same order as they open engines. No message, but for the
+    /// seeds of sets of more than two parties, once a session.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] for a law beyond 62 bits, or a protocol without joint integers among so many parties; [`EngineError::Burned`] after a check failed in this session.
+    pub fn joint_integers(
+        &self,
+        protocol: &str,
+        count: usize,
+        law: JointLaw,
+        options: &EngineOptions,
+    ) -> Result<JointIntegers> {
+        self.guard().refuse()?;
+        if let JointLaw::Uniform { bits, terms } = law
+            && (bits == 0
+                || terms == 0
+                || bits + u32::BITS - (terms - 1).leading_zeros() > MOST_BITS)
+        {
+            return Err(EngineError::usage(format!(
+                "joint integers that are sums of {terms} numbers of {bits} bits: take sums of 1 to {MOST_BITS} bits"
+            )));
+        }
+        let (party, parties) = (self.party(), self.parties());
+        let descriptor = named(protocol)?;
+        let t = descriptor.threshold(parties, options.threshold)?;
+        let sharing = descriptor.sharing;
+        let sets = sets_of(sharing, parties, t);
+        if sets.is_empty() {
+            return Err(EngineError::usage(format!(
+                "{protocol} has no joint integers among {parties} parties: its parties have no such streams in common"
+            )));
+        }
+        let index = self.next_engine()?;
+        let mut drawn = Vec::with_capacity(sets.len());
+        if sharing == Sharing::Replicated {
+            for set in &sets {
+                let stream = match set.as_slice() {
+                    [lead, other] if *lead == party => {
+                        Some(self.pair_prgs(*other, index, options)?.0)
+                    }
+                    [lead, other] if *other == party => {
+                        Some(self.pair_prgs(*lead, index, options)?.1)
+                    }
+                    _ => None,
+                };
+                drawn.push(
+                    stream
+                        .map(|mut stream| draw(&mut stream, count, law))
+                        .transpose()?,
+                );
+            }
+        } else {
+            let mut streams = self
+                .judged(self.subset_streams(parties, t, index, options))?
+                .into_iter();
+            for set in &sets {
+                let stream = match set.contains(&party) {
+                    true => Some(streams.next().filter(|s| s.members == *set).ok_or_else(
+                        || EngineError::internal("a stream of a subset of parties is missing"),
+                    )?),
+                    false => None,
+                };
+                drawn.push(
+                    stream
+                        .map(|mut s| draw(&mut s.prg, count, law))
+                        .transpose()?,
+                );
+            }
+        }
+        Ok(JointIntegers {
+            sharing,
+            party,
+            parties,
+            count,
+            sets,
+            drawn,
+        })
+    }
+}
+
+/// Numbers of one stream.
+fn draw(stream: &mut Prg, count: usize, law: JointLaw) -> Result<Zeroizing<Vec<u64>>> {
+    let mut numbers = Zeroizing::new(vec![0u64; count]);
+    match law {
+        JointLaw::Uniform { bits, terms } => {
+            let ring = Z2k64::new(bits).map_err(invalid)?;
+            let mut more = Zeroizing::new(vec![0u64; count]);
+            for _ in 0..terms {
+                ring.random(stream, &mut more);
+                for (sum, term) in numbers.iter_mut().zip(more.iter()) {
+                    *sum += term;
+                }
+            }
+        }
+        JointLaw::Trit => Zq::new(3).map_err(invalid)?.random(stream, &mut numbers),
+    }
+    Ok(numbers)
+}
+
+impl JointIntegers {
+    /// Number of integers.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Number of summands of each.
+    pub fn summands(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Our shares of the integers `start .. start + count` in a domain, in the form of share files: part after part, little-endian words.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] for integers that are not there, or a domain that the sharing does not have.
+    pub fn shares(
+        &self,
+        domain: DomainKind,
+        start: usize,
+        count: usize,
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        self.written(domain, start, count, &|_, number| Some(u128::from(number)))
+    }
+
+    /// Our shares of the bits [r_A = value] of all integers, where A is set number `summand`.
+    ///
+    /// # Errors
+    /// As [`JointIntegers::shares`].
+    pub fn indicators(
+        &self,
+        domain: DomainKind,
+        summand: usize,
+        value: u64,
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        if summand >= self.sets.len() {
+            return Err(EngineError::usage(format!(
+                "joint integers have {} summands, there is no summand {summand}",
+                self.sets.len()
+            )));
+        }
+        self.written(domain, 0, self.count, &|set, number| {
+            (set == summand).then(|| u128::from(u8::from(number == value)))
+        })
+    }
+
+    fn written(
+        &self,
+        domain: DomainKind,
+        start: usize,
+        count: usize,
+        term: &dyn Fn(usize, u64) -> Option<u128>,
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        if start.checked_add(count).is_none_or(|end| end > self.count) {
+            return Err(EngineError::usage(format!(
+                "joint integers {start} to {start} + {count} of {}",
+                self.count
+            )));
+        }
+        match domain {
+            DomainKind::Fq(q) => self.encoded(&Zq::new(q).map_err(invalid)?, start, count, term),
+            DomainKind::Z2k(k) if self.sharing == Sharing::Replicated && k <= 64 => {
+                self.encoded(&Z2k64::new(k).map_err(invalid)?, start, count, term)
+            }
+            DomainKind::Z2k(k) if self.sharing == Sharing::Replicated => {
+                self.encoded(&Z2k128::new(k).map_err(invalid)?, start, count, term)
+            }
+            other => Err(EngineError::usage(format!(
+                "joint integers of {} sharing have no shares over {other}",
+                self.sharing.name()
+            ))),
+        }
+    }
+
+    fn encoded<D: Domain>(
+        &self,
+        domain: &D,
+        start: usize,
+        count: usize,
+        term: &dyn Fn(usize, u64) -> Option<u128>,
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        let element = |set: usize, number: u64| match term(set, number) {
+            Some(integer) => domain.from_u128(integer),
+            None => domain.zero(),
+        };
+        // Full capacity from the start: a vector that grows leaves a copy of its secrets behind.
+        let parts = if self.sharing == Sharing::Replicated {
+            2
+        } else {
+            1
+        };
+        let mut out = Zeroizing::new(Vec::with_capacity(parts * count * D::E::BYTES));
+        if self.sharing == Sharing::Replicated {
+            // Our own summand, then the one of the party before us: the order of the parts of a share.
+            for set in [self.party, (self.party + self.parties - 1) % self.parties] {
+                let numbers = self.numbers(set, start, count)?;
+                for number in numbers {
+                    push(&mut out, element(set, *number));
+                }
+            }
+            return Ok(out);
+        }
+        let mut sums = Zeroizing::new(vec![domain.zero(); count]);
+        for (set, members) in self.sets.iter().enumerate() {
+            if !members.contains(&self.party) {
+                continue;
+            }
+            let factor = subset_factor(domain, self.party, self.parties, members)?;
+            for (sum, number) in zip(sums.iter_mut(), self.numbers(set, start, count)?)? {
+                *sum = domain.add(*sum, domain.mul(factor, element(set, *number)));
+            }
+        }
+        for sum in sums.iter() {
+            push(&mut out, *sum);
+        }
+        Ok(out)
+    }
+
+    fn numbers(&self, set: usize, start: usize, count: usize) -> Result<&[u64]> {
+        let drawn = self.drawn.get(set).and_then(Option::as_ref);
+        drawn
+            .and_then(|numbers| numbers.get(start..start + count))
+            .ok_or_else(|| EngineError::internal("joint integers that were not drawn"))
+    }
+}
+
+/// Appends an element as share files have it.
+fn push<E: Element>(out: &mut Vec<u8>, element: E) {
+    let word = element.to_u128().to_le_bytes();
+    out.extend_from_slice(word.get(..E::BYTES).unwrap_or(&word));
+}

@@ -1,0 +1,240 @@
+//! Joint integers: shares of the same integer in every domain, without a message, and unknown to every set of corrupted parties.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
+
+use std::thread;
+use std::time::Duration;
+
+use keyquorum_math::DomainKind;
+use keyquorum_mpc::{EngineError, EngineOptions, JointLaw, Session, joint_summands};
+use keyquorum_net::local_mesh;
+
+const Q: u64 = 1152921504606584833;
+const SMALL: u64 = 65537;
+const N: usize = 200;
+
+fn parties<T: Send + 'static>(
+    n: usize,
+    body: impl Fn(Session) -> T + Clone + Send + 'static,
+) -> Vec<T> {
+    let threads: Vec<_> = local_mesh(n, Duration::from_secs(20))
+        .into_iter()
+        .map(|transport| {
+            let body = body.clone();
+            thread::spawn(move || body(Session::new(Box::new(transport)).unwrap()))
+        })
+        .collect();
+    threads.into_iter().map(|t| t.join().unwrap()).collect()
+}
+
+fn options(threshold: Option<usize>, seed: Option<&[u8]>) -> EngineOptions {
+    EngineOptions {
+        program: "joint".to_owned(),
+        threshold,
+        insecure_seed: seed.map(<[u8]>::to_vec),
+    }
+}
+
+/// Every party's joint integers, opened by engines of several domains.
+fn opened(
+    names: &'static [(&'static str, DomainKind)],
+    n: usize,
+    threshold: Option<usize>,
+    law: JointLaw,
+    seed: Option<&'static [u8]>,
+) -> Vec<(Vec<Vec<u64>>, u64)> {
+    parties(n, move |session| {
+        let before = session.stats().unwrap().bytes_sent;
+        let options = options(threshold, seed);
+        let joint = session
+            .joint_integers(names[0].0, N, law, &options)
+            .unwrap();
+        let sent = session.stats().unwrap().bytes_sent - before;
+        let values = names
+            .iter()
+            .map(|(protocol, domain)| {
+                let mut engine = session.engine(protocol, *domain, &options).unwrap();
+                // Names a run, where stored shares need one.
+                engine.key_test().unwrap();
+                let shares = joint.shares(*domain, 0, N).unwrap();
+                let stored = engine.import(&shares, N).unwrap();
+                let clear = engine.open(&stored).unwrap();
+                engine.read(&clear).unwrap()
+            })
+            .collect();
+        (values, sent)
+    })
+}
+
+const REPLICATED: &[(&str, DomainKind)] = &[
+    ("rep-field", DomainKind::Fq(Q)),
+    ("ring", DomainKind::Z2k(64)),
+    ("ring", DomainKind::Z2k(16)),
+    ("rep-field", DomainKind::Fq(SMALL)),
+];
+const VERIFIED: &[(&str, DomainKind)] = &[
+    ("mal-rep-ring", DomainKind::Z2k(61)),
+    ("mal-rep-field", DomainKind::Fq(Q)),
+    ("mal-rep-field", DomainKind::Fq(SMALL)),
+];
+const SHAMIR: &[(&str, DomainKind)] = &[
+    ("shamir", DomainKind::Fq(Q)),
+    ("shamir", DomainKind::Fq(SMALL)),
+];
+
+#[test]
+fn the_same_integers_in_every_domain_without_a_message() {
+    let law = JointLaw::Uniform { bits: 50, terms: 4 };
+    for (names, n, t, summands) in [
+        (REPLICATED, 3, None, 3u64),
+        (VERIFIED, 3, None, 3),
+        (SHAMIR, 3, None, 3),
+        (SHAMIR, 5, Some(2), 10),
+        (SHAMIR, 5, Some(1), 5),
+    ] {
+        assert_eq!(joint_summands(names[0].0, n, t).unwrap() as u64, summands);
+        let all = opened(names, n, t, law, None);
+        let (first, _) = &all[0];
+        for (values, sent) in &all {
+            assert_eq!(values, first);
+            // Seeds of subsets with three and more members are dealt once a session.
+            assert!(*sent == 0 || names[0].0 == "shamir", "{sent}");
+        }
+        for (&(name, domain), values) in names.iter().zip(first) {
+            for (reduced, integer) in values
+                .iter()
+                .zip(&first[usize::from(names[0].1 == DomainKind::Z2k(16))])
+            {
+                let modulus = match domain {
+                    DomainKind::Fq(q) => u128::from(q),
+                    DomainKind::Z2k(k) => 1 << k,
+                    DomainKind::Bits => unreachable!(),
+                };
+                assert!(*integer < summands * 4 << 50);
+                assert_eq!(
+                    u128::from(*reduced),
+                    u128::from(*integer) % modulus,
+                    "{name} {domain}"
+                );
+            }
+        }
+        let distinct: std::collections::HashSet<_> = first[0].iter().collect();
+        assert_eq!(distinct.len(), N);
+    }
+}
+
+#[test]
+fn trits_are_shared_summand_by_summand() {
+    for party in parties(3, |session| {
+        let options = options(None, None);
+        let domain = DomainKind::Z2k(64);
+        let joint = session
+            .joint_integers("ring", N, JointLaw::Trit, &options)
+            .unwrap();
+        let mut engine = session.engine("ring", domain, &options).unwrap();
+        let mut read = |shares: &[u8]| {
+            let stored = engine.import(shares, N).unwrap();
+            let clear = engine.open(&stored).unwrap();
+            engine.read(&clear).unwrap()
+        };
+        let sums = read(&joint.shares(domain, 0, N).unwrap());
+        let mut again = vec![0; N];
+        let mut seen = [0; 3];
+        for summand in 0..3 {
+            for value in 0..3 {
+                for (sum, bit) in again
+                    .iter_mut()
+                    .zip(read(&joint.indicators(domain, summand, value).unwrap()))
+                {
+                    assert!(bit <= 1);
+                    *sum += value * bit;
+                    seen[value as usize] += bit;
+                }
+            }
+        }
+        assert!(joint.indicators(domain, 3, 0).is_err());
+        (sums == again, seen)
+    }) {
+        assert!(party.0);
+        // 600 trits: each value 200 times, with a deviation of 12.
+        assert!(
+            party.1.iter().all(|count| (120..280).contains(count)),
+            "{:?}",
+            party.1
+        );
+    }
+}
+
+/// A share of one party says nothing of a summand that it does not hold: the integer minus what it knows is uniform, and other draws and sessions have others.
+#[test]
+fn draws_are_of_their_own() {
+    let law = JointLaw::Uniform { bits: 40, terms: 1 };
+    let draws = parties(3, move |session| {
+        let options = options(None, None);
+        let one = session
+            .joint_integers("rep-field", N, law, &options)
+            .unwrap();
+        let two = session
+            .joint_integers("rep-field", N, law, &options)
+            .unwrap();
+        let mut engine = session
+            .engine("rep-field", DomainKind::Fq(Q), &options)
+            .unwrap();
+        let random = engine.random(N).unwrap();
+        [
+            one.shares(DomainKind::Fq(Q), 0, N).unwrap().to_vec(),
+            two.shares(DomainKind::Fq(Q), 0, N).unwrap().to_vec(),
+            engine.export(&random).unwrap(),
+        ]
+    });
+    let mut words = std::collections::HashSet::new();
+    for party in &draws {
+        for share in party {
+            words.extend(share.chunks(8).map(<[u8]>::to_vec));
+        }
+    }
+    // Three draws of three summands, each held by two parties.
+    assert_eq!(words.len(), 3 * 3 * N);
+}
+
+#[test]
+fn what_is_refused() {
+    let refused = parties(3, |session| {
+        let o = options(None, None);
+        let law = JointLaw::Uniform { bits: 40, terms: 1 };
+        let text = |r: Result<_, EngineError>| match r {
+            Err(EngineError::Usage(text)) => text,
+            Err(other) => panic!("{other:?}"),
+            Ok(()) => panic!("accepted"),
+        };
+        assert!(
+            text(session.joint_integers("semi", 1, law, &o).map(drop))
+                .contains("semi has no joint integers among 3 parties")
+        );
+        for (bits, terms) in [(0, 1), (63, 1), (62, 2), (40, 0)] {
+            let law = JointLaw::Uniform { bits, terms };
+            assert!(
+                text(session.joint_integers("ring", 1, law, &o).map(drop))
+                    .contains("take sums of 1 to 62 bits")
+            );
+        }
+        let joint = session.joint_integers("ring", 4, law, &o).unwrap();
+        for (start, count) in [(0, 5), (4, 1), (usize::MAX, 2)] {
+            assert!(
+                text(joint.shares(DomainKind::Z2k(64), start, count).map(drop))
+                    .contains("joint integers")
+            );
+        }
+        let points = session.joint_integers("shamir", 4, law, &o).unwrap();
+        assert!(
+            text(points.shares(DomainKind::Z2k(64), 0, 4).map(drop))
+                .contains("have no shares over")
+        );
+        true
+    });
+    assert_eq!(refused, [true; 3]);
+}
