@@ -230,3 +230,22 @@ def test_a_party_that_asks_for_another_key_is_named(fields: dict[str, Any], odd:
     for party, text in messages.items():
         assert "key parameters" in text and "\n" not in text
         assert party == odd or f"party {odd}" in text
+
+
+def test_masks_of_three_parties_are_joint_integers_and_cost_no_message() -> None:
+    """Of all primes: `lift_close` sends nothing, and the lift one round. Five parties, whose joint integers would have shorter masks, input them."""
+    parameters = dealer("bfv-8192").parameters
+    request = SealRequest(parameters, False, (), "cbd", WEAK)
+    sent: dict[str, dict[str, tuple[int, int]]] = {}
+    for backend in ("rep-field", "shamir-3", "shamir-5"):
+
+        def job(context: PartyContext) -> dict[str, tuple[int, int]]:
+            generate(context, request)
+            return {phase.name: (phase.rounds, phase.bytes_sent) for phase in context.report.phases}
+
+        sent[backend] = run_in_process(committee(backend), job)[0]
+    n, primes = parameters.ring_degree, len(parameters.coeff_modulus)
+    for backend in ("rep-field", "shamir-3"):
+        assert sent[backend]["lift"][0] == 1 and sent[backend]["keys"][0] == primes, "openings alone"
+        assert sent[backend]["keys"][1] < 8.2 * n * primes * (1 if backend == "rep-field" else 2)
+    assert sent["shamir-5"]["lift"][0] == 2 and sent["shamir-5"]["keys"][0] == 2 * primes

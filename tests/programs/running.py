@@ -113,11 +113,12 @@ def run(
     shares: Any = None,
     seed: bytes = SEED,
     check_costs: bool = True,
+    opened_from: int | None = None,
 ) -> Outcome:
     """Runs a program with fixed engine randomness and checks its rounds and bytes against its header (not those of WITH_CHECKS).
 
     arguments: in the program's order, by the names of its formulas (a list is spliced in); private: words of each party;
-    shares: clear values of the share file at the start.
+    shares: clear values of the share file at the start. opened_from: first share that is opened at the end (default: those that were appended).
     """
     words = [str(w) for value in arguments.values() for w in (value if isinstance(value, list) else [value])]
     start = 0 if shares is None else len(shares)
@@ -138,7 +139,7 @@ def run(
             engine = session.engine(backend.protocol, backend.domain, program, backend.threshold or None, seed)
             result = run_program(engine, PROGRAMS / f"{program}.mpc", words, io)
             stats = engine.stats()
-            opened = _open(session, backend, persistence, start)
+            opened = _open(session, backend, persistence, start if opened_from is None else opened_from)
             return opened, _joined(io.binary_outputs), _joined(io.personal_outputs), stats, result.timers
         except BaseException as error:
             session.abort(f"{type(error).__name__}: {error}")
@@ -161,7 +162,8 @@ def run(
     if check_costs:
         stated = [eval(write.size, {}, dict(arguments)) for write in header(program).writes if write.size is not None]
         unknown = len(stated) < len(header(program).writes)
-        assert sum(stated) <= len(outcome.shares) if unknown else sum(stated) == len(outcome.shares)
+        appended = len(outcome.shares) - (0 if opened_from is None else start - opened_from)
+        assert sum(stated) <= appended if unknown else sum(stated) == appended
     if check_costs and backend.protocol not in WITH_CHECKS:
         key = backend.protocol, backend.parties, backend.threshold, backend.domain, arguments
         assert (outcome.rounds, outcome.sent) == (expected(program, "rounds", *key), expected(program, "bytes", *key))

@@ -107,12 +107,25 @@ def test_lift(source: Backend, target: Backend, contributors: int) -> None:
     x = RNG.integers(-(2**b), 2**b, size)
     x[:2] = -(2**b), 2**b - 1
     masks = dict(enumerate(RNG.integers(0, 2 ** (b + lam), (contributors, size))))
-    arguments = {"contributors": contributors, "size": size, "b": b, "lam": lam, "modulus": source.modulus, "at": 3}
+    arguments = {"contributors": contributors, "size": size, "b": b, "lam": lam, "modulus": source.modulus, "at": 3, "masks": "inputs"}
     opened = run("lift_open", arguments, source, private=masks, shares=[7, 7, 7, *x]).public
     assert opened.min() >= 0 and opened.max() < source.modulus // 2
     assert np.array_equal(opened, x + 2**b + sum(masks.values()))
-    arguments = {"contributors": contributors, "size": size, "b": b}
+    arguments = {"contributors": contributors, "size": size, "b": b, "masks": "inputs"}
     assert np.array_equal(run("lift_close", arguments, target, private=masks, public=opened).shares, x)
+
+
+@pytest.mark.parametrize(("source", "target"), LIFTS, ids=str)
+def test_lift_by_a_stored_mask(source: Backend, target: Backend) -> None:
+    """Nothing is input: the sum of the masks is stored in both domains, and x takes its place."""
+    b, lam, size = 5, 40, 100
+    x, r = RNG.integers(-(2**b), 2**b, size), RNG.integers(0, 3 * 2 ** (b + lam), size)
+    arguments = {"contributors": 3, "size": size, "b": b, "lam": lam, "modulus": source.modulus, "at": 3, "masks": "stored", "r_at": 3 + size}
+    opened = run("lift_open", arguments, source, shares=[7, 7, 7, *x, *r]).public
+    assert np.array_equal(opened, x + 2**b + r)
+    arguments = {"contributors": 3, "size": size, "b": b, "masks": "stored", "at": 2}
+    out = run("lift_close", arguments, target, public=opened, shares=[8, 9, *r, 5], opened_from=0)
+    assert np.array_equal(out.shares, [8, 9, *x, 5])
 
 
 def test_lift_between_small_domains() -> None:
@@ -120,10 +133,10 @@ def test_lift_between_small_domains() -> None:
     x = RNG.integers(-32, 32, 50)
     masks = dict(enumerate(RNG.integers(0, 2**45, (2, 50))))
     ring = Backend("ring", 3, "Z2^48", 1)
-    arguments = {"contributors": 2, "size": 50, "b": 5, "lam": 40, "modulus": 2**48, "at": 0}
+    arguments = {"contributors": 2, "size": 50, "b": 5, "lam": 40, "modulus": 2**48, "at": 0, "masks": "inputs"}
     opened = run("lift_open", arguments, ring, private=masks, shares=x).public
     prime = Backend("rep-field", 3, "F_1125899904679937", 1)
-    out = run("lift_close", {"contributors": 2, "size": 50, "b": 5}, prime, private=masks, public=opened)
+    out = run("lift_close", {"contributors": 2, "size": 50, "b": 5, "masks": "inputs"}, prime, private=masks, public=opened)
     assert np.array_equal(out.shares, x)
 
 

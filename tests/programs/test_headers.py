@@ -86,6 +86,8 @@ def test_calls_have_the_order_of_the_command_line() -> None:
     assert lwe_public_key(n=8, block=4).words == ("8", "0", "8", "4")
     assert round_mask_open_online(size=5, l=6, j=1, destination="share").words == ("5", "6", "1", "share")
     assert lift_open(contributors=2, size=3, b=1, lam=2, modulus=99, x=Segment(7, 3)).words == ("2", "3", "1", "2", "99", "7")
+    stored = lift_open(contributors=3, size=3, b=1, lam=2, modulus=99, x=Segment(7, 3), masks="stored", r=Segment(10, 3))
+    assert stored.words == ("3", "3", "1", "2", "99", "7", "stored", "10")
 
 
 def test_segments_are_checked() -> None:

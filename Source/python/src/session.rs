@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::mac_key::MacKeyFile;
-use keyquorum_mpc::{EngineOptions, Openings, Session as CoreSession};
+use keyquorum_mpc::{
+    EngineOptions, JointIntegers as CoreIntegers, JointLaw, Openings, Session as CoreSession,
+    joint_summands,
+};
 use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, SetupObserver, TlsConfig, TlsTransport,
     parse_fingerprint,
 };
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyByteArray, PyBytes, PyDict};
 
 use crate::engine::Engine;
 use crate::errors::{engine_error, network_error, usage};
@@ -234,6 +237,35 @@ impl Session {
         Ok(Engine::wrap(engine, protocol.to_owned(), kind))
     }
 
+    /// Draws joint integers, numbers that several domains need: each is the sum of `joint_summands` numbers, of which each is the sum of `terms`
+    /// uniform in [0, 2^bits), or with `bits` 0 uniform in {0, 1, 2}. All parties ask for the same, in the same order as they open engines.
+    #[pyo3(signature = (protocol, count, bits, terms=1, threshold=None, seed=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn joint_integers(
+        &self,
+        py: Python<'_>,
+        protocol: &str,
+        count: usize,
+        bits: u32,
+        terms: u32,
+        threshold: Option<usize>,
+        seed: Option<Vec<u8>>,
+    ) -> PyResult<JointIntegers> {
+        let law = match bits {
+            0 => JointLaw::Trit,
+            bits => JointLaw::Uniform { bits, terms },
+        };
+        let options = EngineOptions {
+            program: String::new(),
+            threshold,
+            insecure_seed: seed,
+        };
+        let core = py
+            .detach(|| self.core.joint_integers(protocol, count, law, &options))
+            .map_err(engine_error)?;
+        Ok(JointIntegers { core })
+    }
+
     /// Sets the key of our MACs (16 secret bytes), before the first engine that has MACs; `file`: where it is kept, beside which is
     /// kept whether it is burned. This session alone has it until `close` or `abort`.
     #[pyo3(signature = (key, file=None))]
@@ -349,8 +381,70 @@ fn burn_mac_key(path: PathBuf, cause: &str) -> String {
     MacKeyFile::new(&path).burn(cause)
 }
 
+/// One party's part of a vector of joint integers.
+#[pyclass(module = "keyquorum._engine", frozen)]
+pub struct JointIntegers {
+    core: CoreIntegers,
+}
+
+fn domain_of(domain: &str) -> PyResult<DomainKind> {
+    domain
+        .parse()
+        .map_err(|e: keyquorum_math::ParseDomainError| usage(e.to_string()))
+}
+
+#[pymethods]
+impl JointIntegers {
+    fn __len__(&self) -> usize {
+        self.core.len()
+    }
+
+    /// Our shares of the integers `start` .. `start + count - 1` (default: to the end) in a domain, as share files have them.
+    #[pyo3(signature = (domain, start=0, count=None))]
+    fn shares<'py>(
+        &self,
+        py: Python<'py>,
+        domain: &str,
+        start: usize,
+        count: Option<usize>,
+    ) -> PyResult<Bound<'py, PyByteArray>> {
+        let count = count.unwrap_or_else(|| self.core.len().saturating_sub(start));
+        let shares = py.detach(|| {
+            self.core
+                .shares(domain_of(domain)?, start, count)
+                .map_err(engine_error)
+        })?;
+        Ok(PyByteArray::new(py, &shares))
+    }
+
+    /// Our shares of the bits [r = value], where r is summand number `summand` of each integer.
+    fn indicators<'py>(
+        &self,
+        py: Python<'py>,
+        domain: &str,
+        summand: usize,
+        value: u64,
+    ) -> PyResult<Bound<'py, PyByteArray>> {
+        let kind = domain_of(domain)?;
+        let shares = self
+            .core
+            .indicators(kind, summand, value)
+            .map_err(engine_error)?;
+        Ok(PyByteArray::new(py, &shares))
+    }
+}
+
+/// Summands of joint integers of a protocol among so many parties; 0 where it has none.
+#[pyfunction]
+#[pyo3(name = "joint_summands", signature = (protocol, parties, threshold=None))]
+fn summands_of_joint(protocol: &str, parties: usize, threshold: Option<usize>) -> PyResult<usize> {
+    joint_summands(protocol, parties, threshold).map_err(engine_error)
+}
+
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Session>()?;
+    m.add_class::<JointIntegers>()?;
+    m.add_function(wrap_pyfunction!(summands_of_joint, m)?)?;
     m.add_function(wrap_pyfunction!(check_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(burn_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(local_sessions, m)?)

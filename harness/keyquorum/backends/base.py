@@ -30,6 +30,8 @@ class Backend(ABC):
     """Runs programs at one party, jointly with the backends of the other parties. Party numbers are those of the committee or of a subset."""
 
     name: str
+    takes_joint_integers: bool = False
+    """Whether programs read joint integers of the session, which plans append to share files."""
     most_targets: int | None = None
     """Most targets that one run of ``rlwe_switch_key`` takes; None if any number."""
 

@@ -21,6 +21,7 @@ class Embedded(Backend):
     """The embedded engine over a session."""
 
     name = "embedded"
+    takes_joint_integers = True
 
     def __init__(self, session: Session, of: Embedded | None = None) -> None:
         self.session = session

@@ -312,6 +312,22 @@ class Persistence:
         self._used = max(self._used, end)
         self._take_name(engine)
 
+    def append_joint(self, protocol: str, domain: str, shares: bytearray, parts: int) -> None:
+        """Stores shares of joint integers (``JointIntegers.shares``) at the end, and wipes ``shares``. Elements have one word, shares ``parts`` elements. For protocols without MACs, and
+        without names of runs: no message shows that the parties' shares belong together."""
+        if PROTOCOLS[protocol].names_runs or PROTOCOLS[protocol].macs:
+            raise ProgramError(f"joint integers are not stored with shares of {protocol}")
+        self.bind(protocol, domain)
+        data = np.frombuffer(shares, dtype="<u8")
+        rows = data.reshape(parts, -1)
+        if self._words is None:
+            self._words, self._width = np.zeros((rows.shape[0], rows.shape[1]), dtype=np.uint64), 1
+        start = self._used
+        self._reserve(start + rows.shape[1])
+        self._words[:, start : start + rows.shape[1]] = rows
+        self._used = start + rows.shape[1]
+        data.fill(0)
+
     def replace(self, other: Persistence) -> None:
         """Takes over the shares of ``other``, which is empty afterwards."""
         self.wipe()

@@ -150,27 +150,45 @@ def glwe_bootstrap_key(*, count: int, N: int, base_log: int, levels: int, s: Seg
     )
 
 
-def lift_close(*, contributors: int, size: int, b: int) -> Call:
+def lift_close(*, contributors: int, size: int, b: int, masks: Literal["inputs", "stored"] = "inputs", r: Segment | None = None) -> Call:
     """A small vector moves from one domain to another, second of two runs, in the new domain: x = c - 2^b - sum of r.
 
-    Rounds: ``1``
-    Bytes: ``size*w*contributors*INPUT``
-    Writes x (size shares).
+    Rounds: ``1 if masks == 'inputs' else 0``
+    Bytes: ``size*w*contributors*INPUT if masks == 'inputs' else 0``
+    Reads r (size if masks == 'stored' else 0 shares) at ``at``.
+    Writes x (size if masks == 'inputs' else 0 shares).
     """
-    return Call("lift_close", [contributors, size, b], {"x": size})
+    optional = given(
+        (masks, "inputs"),
+        (position("lift_close", "r", r, 0, size if masks == "stored" else 0), 0),
+    )
+    return Call("lift_close", [contributors, size, b, *optional], {"x": size if masks == "inputs" else 0})
 
 
-def lift_open(*, contributors: int, size: int, b: int, lam: int, modulus: int, x: Segment | None = None) -> Call:
+def lift_open(
+    *,
+    contributors: int,
+    size: int,
+    b: int,
+    lam: int,
+    modulus: int,
+    x: Segment | None = None,
+    masks: Literal["inputs", "stored"] = "inputs",
+    r: Segment | None = None,
+) -> Call:
     """A small vector, -2^b <= x < 2^b, moves from one domain to another (another prime, or Z_2^k), first of two runs: it is opened under masks.
 
-    Rounds: ``2``
-    Bytes: ``size*w*(contributors*INPUT + OPEN)``
+    Rounds: ``2 if masks == 'inputs' else 1``
+    Bytes: ``size*w*((contributors*INPUT if masks == 'inputs' else 0) + OPEN)``
     modulus: of the domain, the prime or 2^k.
     Reads x (size shares) at ``at``.
+    Reads r (size if masks == 'stored' else 0 shares) at ``r_at``.
     Output: c, size words in [0, modulus / 2), to all.
     """
     optional = given(
         (position("lift_open", "x", x, 0, size), 0),
+        (masks, "inputs"),
+        (position("lift_open", "r", r, 0, size if masks == "stored" else 0), 0),
     )
     return Call("lift_open", [contributors, size, b, lam, modulus, *optional])
 

@@ -30,13 +30,15 @@ LEAST_PRIME_BITS = 36
 """Bits of the shortest prime under which a committee with MACs makes a key: a wrong value passes with 2^-34 then, and a warning says so."""
 SMOOTH = 4
 """Uniform numbers whose sum is a mask: with one, values leak at the ends of the mask, and the leakage adds up."""
+SMOOTH_BITS = 2
+"""Bits by which such a sum is longer than its terms."""
 
 
 def lift_masks(size: int, bits: int) -> NDArray[np.int64]:
     """Masks of `lift` below 2^bits, of one party: sums of four uniform numbers of bits - 2 bits."""
-    masks = uniform_bits(size, bits - 2)
+    masks = uniform_bits(size, bits - SMOOTH_BITS)
     for _ in range(SMOOTH - 1):
-        more = uniform_bits(size, bits - 2)
+        more = uniform_bits(size, bits - SMOOTH_BITS)
         masks += more
         wipe(more)
     return masks

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum._engine import joint_summands
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.keys import (
     assemble_public_key,
@@ -44,7 +45,7 @@ from keyquorum.programs.signatures import (
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 from keyquorum.sharing.randomness import uniform_trits, wipe
 
-from .budget import check_attempts, check_leaks, lift_masks, short_primes
+from .budget import SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, lift_masks, short_primes
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json
 from .needs import KeygenSizes, keygen_needs
 from .policy import FloodPolicy, policy_from_json
@@ -184,9 +185,21 @@ def _lifted_at_a_time(contributors: int) -> int:
     return LIFTED // contributors
 
 
-def _mask_bits(committee: Committee) -> int:
-    """Bits of a mask of `lift_open`, of each of t + 1 parties: as many as do not wrap."""
+def _joint_summands(committee: Committee) -> int:
+    """Summands of the joint integers that mask what is lifted; 0 where t + 1 parties input masks. Joint integers are for committees of so few summands that masks
+    have no fewer bits."""
+    found = joint_summands(committee.field_protocol, committee.size, committee.threshold)
+    return found if found and LIFT_BITS - 1 - found.bit_length() >= _input_bits(committee) else 0
+
+
+def _input_bits(committee: Committee) -> int:
     return LIFT_BITS - 2 - committee.threshold.bit_length()
+
+
+def _mask_bits(committee: Committee) -> int:
+    """Bits of a mask of `lift_open`, of each of t + 1 parties, or of each summand of a joint integer: sums of them do not wrap."""
+    summands = _joint_summands(committee)
+    return LIFT_BITS - 1 - summands.bit_length() if summands else _input_bits(committee)
 
 
 def _noise_method(committee: Committee) -> Literal["bits", "arith"]:
@@ -207,7 +220,8 @@ def _seeds(master: bytes, count: int) -> list[bytes]:
 def generate(context: PartyContext, request: SealRequest, seed: bytes | None = None) -> KeyMaterial[SealKeyInfo]:
     """Makes a key jointly; every party calls this. ``seed`` is INSECURE and for tests only.
 
-    Rounds: those of the two samplers, 2 for the lift, and a prime 1 or 2 for the keys.
+    Rounds: those of the two samplers, 2 for the lift (1 among three parties with joint integers), and a prime 1 or 2 for the keys, after 1 for masks that are no
+    joint integers.
     """
     parameters, committee = request.parameters, context.committee
     request.check_committee(committee)
@@ -280,13 +294,23 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
 
     count = layout.length
     with context.phase("lift"):
-        masks = lift_masks(count, NOISE_BITS + security) if contributes else None
+        summands = _joint_summands(committee) if backend.takes_joint_integers else 0
+        joint = masks = None
+        if summands:
+            joint = session.joint_integers(protocol, count, NOISE_BITS + security - SMOOTH_BITS, SMOOTH, threshold, seed)
+        elif contributes:
+            masks = lift_masks(count, NOISE_BITS + security)
         step_size = _lifted_at_a_time(contributors)
         pieces = [Segment(at, min(step_size, count - at)) for at in range(0, count, step_size)]
+        if joint is not None:
+            source.append_joint(protocol, domain, joint.shares(domain), committee.share_parts)
         opened = np.concatenate([
             run(
                 protocol, domain,
-                lift_open(contributors=contributors, size=piece.length, b=NOISE_BITS, lam=security, modulus=modulus, x=piece),
+                lift_open(
+                    contributors=summands or contributors, size=piece.length, b=NOISE_BITS, lam=security, modulus=modulus, x=piece,
+                    masks="stored" if joint is not None else "inputs", r=Segment(count + piece.start, piece.length) if joint is not None else None,
+                ),
                 private=None if masks is None else masks[piece.slice], persistence=source,
             )
             for piece in pieces
@@ -301,9 +325,15 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     with context.phase("keys", len(primes)) as step:
         for j, q in enumerate(primes):
             working = Persistence()
+            if joint is not None:
+                working.append_joint(field, f"F_{q}", joint.shares(f"F_{q}"), committee.share_parts)
             for piece in pieces:
                 field_run(
-                    q, lift_close(contributors=contributors, size=piece.length, b=NOISE_BITS),
+                    q,
+                    lift_close(
+                        contributors=summands or contributors, size=piece.length, b=NOISE_BITS,
+                        masks="stored" if joint is not None else "inputs", r=piece if joint is not None else None,
+                    ),
                     private=None if masks is None else masks[piece.slice], public=[opened[piece.slice]], persistence=working,
                 )  # fmt: skip
             a = [_signed(p[j]) for p in public_a]

@@ -51,9 +51,9 @@ def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
     key = word * sizes.degree * sizes.primes * sizes.polynomials
     # a and b of every key, SEAL's bytes with a copy, and what is validated
     memory = PROCESS + LINK * (n - 1) + 5 * key + part * sizes.degree * sizes.primes
-    # masks and opened values; the share files of the samples and of a prime, which grow by half; what becomes of them in a run
+    # masks and opened values; the share files of the samples with their masks and of a prime, which grow by half; what becomes of them in a run
     lifted = min(count, sizes.lifted)
-    memory += 2 * word * count + 4 * part * count + part * lifted * (committee.threshold + 5)
+    memory += 3 * word * count + 5 * part * count + part * lifted * (committee.threshold + 5)
     sampled = min(noises, sizes.sampled)
     if sizes.binary:
         ands = NOISE_ANDS[sizes.error_law]
