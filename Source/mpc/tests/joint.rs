@@ -114,7 +114,7 @@ fn the_same_integers_in_every_domain_without_a_message() {
                     DomainKind::Z2k(k) => 1 << k,
                     DomainKind::Bits => unreachable!(),
                 };
-                assert!(*integer < summands * 4 << 50);
+                assert!(*integer < (summands * 4) << 50);
                 assert_eq!(
                     u128::from(*reduced),
                     u128::from(*integer) % modulus,
