@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import combinations
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from keyquorum.parties.jobs import run_job
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.subset_shares import check_subsets, load_subset_shares, read_sharing
 from keyquorum.serve.client import Refused, make_receiver
-from keyquorum.serve.daemon import Service
+from keyquorum.serve.daemon import Daemon, Service
 from keyquorum.toprf import Toprf, set_policy
 
 from tests.schemes.test_prf import committee_with_key, key_of, reference
@@ -123,4 +122,8 @@ def test_refused(tmp_path: Path) -> None:
             subset_of(committee, numbers)
     with pytest.raises(KeyQuorumError, match="no shares for subsets"):
         shares_of(committee, (0, 1))
-    assert Service("prf").method == "circuit" and os.path.exists(committee.folder)
+    share(committee, 2)
+    set_policy(committee, 0, "prf", 10)
+    make_receiver(committee, "web")
+    with pytest.raises(ParameterError, match="parties of a subset serve with --method circuit"):
+        Daemon(subset_of(committee, (0, 1)), 0, Service("prf", method="table"))
