@@ -92,8 +92,8 @@ def run_party(
 
     def log(line: str) -> None:
         now = timestamp()
-        console.print(f"{now} party {index}: {line}", markup=False)
-        emit({"time": now, "party": index, "event": line})
+        console.print(f"{now} party {committee.number_of(index)}: {line}", markup=False)
+        emit({"time": now, "party": committee.number_of(index), "event": line})
         sys.stdout.flush()
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -12,6 +12,7 @@ from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.subset import Subset, numbers_text, parse_numbers, subset_of
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.prf.evaluate import METHODS, check_evaluation
@@ -22,7 +23,7 @@ from keyquorum.serve.client import LONGEST_WAIT
 from keyquorum.serve.kinds import Service
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
-from keyquorum.toprf import EvaluationStatus, Toprf, set_policy, toprf_fill, toprf_keygen, toprf_status
+from keyquorum.toprf import EvaluationStatus, Toprf, set_policy, toprf_fill, toprf_keygen, toprf_share, toprf_status
 from keyquorum.toprf.client import check_derived
 
 from . import completion
@@ -41,6 +42,13 @@ Domain = Annotated[str, typer.Option(help="Separates uses of one key: other doma
 Stdin = Annotated[bool, typer.Option("--stdin", help="Read the input from standard input, all bytes to its end.")]
 Text = Annotated[str | None, typer.Argument(help="The input, as text; others on this host can see it. For secrets: --stdin.", show_default=False)]
 
+Parties = Annotated[
+    str | None,
+    typer.Option(
+        "--parties", help="Parties that evaluate without the others, as 0,2, with shares of toprf share (default: all).", show_default=False
+    ),
+]
+
 app = App(help="Oblivious pseudorandom function: a committee holds the key, the receiver alone learns input and value.", no_args_is_help=True)
 
 
@@ -58,6 +66,22 @@ def keygen(folder: Folder, key: Annotated[str, typer.Argument(help="Name of the 
     for line in scheme_of(result.info).made(key, result.folder, result.info)[0]:
         console.print(line, markup=False)
     emit({"key": key, "key_id": result.info.key_id, "folder": result.folder, "costs": costs(result.reports)})
+
+
+@app.command("share")
+def share(
+    folder: Folder,
+    key: Key,
+    members: Annotated[int, typer.Option("-t", help="Parties that evaluate, and that together have the key.", show_default=False)],
+) -> None:
+    """Share a key anew, so that any t parties evaluate without the others. Nothing is opened.
+
+    Any t parties together have the key from now on, whatever the committee tolerates; the committee's own shares stay. A new run replaces the old shares.
+    """
+    with progress_bars() as report:
+        size = toprf_share(folder, key, members, report)
+    console.print(f"key {key}: any {members} parties evaluate (--parties), and have the key together; {size:,} bytes at each party", markup=False)
+    emit({"key": key, "members": members, "bytes_a_party": size})
 
 
 @app.command("fill")
@@ -99,6 +123,7 @@ def serve(
     keep: Annotated[int, typer.Option(help="Blocks up to which the pool of tables is filled when there is nothing else to do.")] = 0,
     chunk: Annotated[int, typer.Option(help="Blocks of tables that are made at a time; requests wait meanwhile.")] = CHUNK,
     batch: Annotated[int, typer.Option(help="Most blocks in a batch; 0: 2048.")] = 0,
+    parties: Parties = None,
     patience: Patience = 30.0,
     host: Host = "127.0.0.1",
     port: Port = 0,
@@ -111,8 +136,13 @@ def serve(
     parties or by none, and counted on the disk before it is answered. All parties give the same --method, --keep, --chunk, --batch and --patience. --method table takes
     an item of the pool that toprf fill makes for each block, and refuses requests for which there are not enough.
     """
-    committee = api.as_committee(folder)
+    committee = whole = api.as_committee(folder)
     check_party(committee, index, port, metrics_port)
+    if parties is not None:
+        committee = subset = subset_of(whole, parse_numbers(parties))
+        if index not in subset.numbers:
+            raise ParameterError(f"party {index} is none of --parties {parties}: name it there, or leave it out")
+        console.print(f"in messages among parties {numbers_text(subset.numbers)} they are numbered from 0", markup=False)
     check_evaluation(committee, method)
     if rate is None and (total is not None or allow):
         raise ParameterError("--total and --allow are parts of a new policy: name its --rate as well")
@@ -120,12 +150,13 @@ def serve(
 
     def prepare() -> None:
         if hourly is not None:
-            _change_policy(committee, index, key, hourly, total, allow)
-        place = committee.key_folder(index, key)
+            _change_policy(whole, index, key, hourly, total, allow)
+        place = whole.key_folder(index, key)
         console.print(f"party {index}: policy {read_policy(place / POLICY, load_prf_key(place).key_id).text()}", markup=False)
 
     service = Service(key, batch=batch, patience=patience, method=method, keep=keep, chunk=chunk)
-    run_party(committee, index, service, (port, metrics_port), host, audit_log, prepare)
+    place = committee.numbers.index(index) if isinstance(committee, Subset) else index
+    run_party(committee, place, service, (port, metrics_port), host, audit_log, prepare)
 
 
 def _change_policy(committee: Committee, index: int, key: str, rate: int, total: int | None, allow: list[str] | None) -> None:
@@ -151,6 +182,7 @@ def evaluate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the values (default: standard output).", show_default=False)] = None,
     output_bytes: Annotated[int, typer.Option(help="Bytes of a value: 16 or 32.")] = 32,
     domain: Domain = "",
+    parties: Parties = None,
     at: At = None,
     wait: Wait = 0.0,
 ) -> None:
@@ -161,7 +193,7 @@ def evaluate(
     """
     inputs = _inputs(text, stdin, batch)
     failure: KeyQuorumError | None
-    with _open(folder, key, identity, at, domain, output_bytes, wait) as toprf:
+    with _open(folder, key, identity, at, domain, output_bytes, wait, parties) as toprf:
         if output is None:
             values, failure = _values(toprf, inputs)
             for value in values:
@@ -202,6 +234,7 @@ def derive(
     salt: Annotated[str, typer.Option(help="Salt of HKDF, hexadecimal: another one for each user.")] = "",
     length: Annotated[int, typer.Option(help="Bytes of the derived key, 1 to 8160.")] = 32,
     domain: Domain = "",
+    parties: Parties = None,
     at: At = None,
     wait: Wait = 0.0,
 ) -> None:
@@ -215,7 +248,7 @@ def derive(
     inputs = _inputs(text, stdin, None)
     with (
         reserved([output], [length], Path(folder) / RESULTS) as places,
-        _open(folder, key, identity, at, domain, 32, wait) as toprf,
+        _open(folder, key, identity, at, domain, 32, wait, parties) as toprf,
     ):
         save_all(places, [toprf.derive(inputs[0], use, salted, length)])
     console.print(f"{output}: a key of {length} bytes", markup=False)
@@ -262,8 +295,17 @@ def _bytes(text: str, what: str) -> bytes:
         raise ParameterError(f"{what} is no text: read the input with --stdin") from None
 
 
-def _open(folder: Path, key: str, identity: Path, at: list[str] | None, domain: str, output_bytes: int, wait: float) -> Toprf:
+def _open(folder: Path, key: str, identity: Path, at: list[str] | None, domain: str, output_bytes: int, wait: float, parties: str | None) -> Toprf:
     if not 0 <= wait <= LONGEST_WAIT:
         raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
     places = None if at is None else [api.address(word) for word in at]
-    return Toprf(folder, key, identity, places, _bytes(domain, "--domain"), output_bytes, wait=wait)
+    return Toprf(
+        folder,
+        key,
+        identity,
+        places,
+        _bytes(domain, "--domain"),
+        output_bytes,
+        wait=wait,
+        parties=None if parties is None else parse_numbers(parties),
+    )

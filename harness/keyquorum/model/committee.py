@@ -158,6 +158,10 @@ class Committee:
         """Key of one party's MACs, where the protocol has them."""
         return self.party_folder(index) / MAC_KEY
 
+    def number_of(self, index: int) -> int:
+        """The number by which messages name a party: of a subset, that in the whole committee."""
+        return index
+
     def key_folder(self, index: int, key: str) -> Path:
         """Folder of one party's part of a key."""
         return self.party_folder(index) / "keys" / check_name(key, "key name")

@@ -193,6 +193,22 @@ def lift_open(
     return Call("lift_open", [contributors, size, b, lam, modulus, *optional])
 
 
+def lisss_share(*, parties: int, members: int, size: int, first: int, count: int, s: Segment | None = None) -> Call:
+    """A stored vector is shared anew among subsets of the parties, without a dealer: for every subset of `members` parties an additive sharing of
+    it.
+
+    Rounds: ``2``
+    Bytes: ``size*w*count*((members - 1)*INPUT + OPEN_TO)``
+    parties: all of them; count: subsets of this run.
+    Reads s (size shares) at ``at``.
+    Output: for every subset of the run, its share, size words, to the last member.
+    """
+    optional = given(
+        (position("lisss_share", "s", s, 0, size), 0),
+    )
+    return Call("lisss_share", [parties, members, size, first, count, *optional])
+
+
 def ltz_tables(
     *,
     size: int,

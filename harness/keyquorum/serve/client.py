@@ -85,12 +85,14 @@ def local_addresses(committee: Committee) -> list[tuple[str, int]]:
     for party in _members(committee):
         path = committee.party_folder(party) / "serve.json"
         if not path.exists():
-            raise CommitteeError(f"{path}: party {party} does not serve on this host: name all addresses, HOST:PORT in the order of parties")
+            raise CommitteeError(
+                f"{path}: party {committee.number_of(party)} does not serve on this host: name all addresses, HOST:PORT in the order of parties"
+            )
         try:
             data = json_loads(path.read_text())
             addresses.append((str(data["host"]), int(data["port"])))
         except (ValueError, KeyError, TypeError, OverflowError):
-            raise CommitteeError(f"{path}: damaged: start keyquorum serve of party {party} again, which writes it") from None
+            raise CommitteeError(f"{path}: damaged: start keyquorum serve of party {committee.number_of(party)} again, which writes it") from None
     return addresses
 
 
@@ -142,7 +144,7 @@ class Channels:
         for party, (host, port) in zip(_members(self._committee), addresses, strict=True):
             _await_listener(host, port, until)
             fingerprint = self._committee.parties[party].fingerprint
-            self._channels.append(connect(self._context, party, host, port, fingerprint, self._timeout))
+            self._channels.append(connect(self._context, self._committee.number_of(party), host, port, fingerprint, self._timeout))
 
     def _local_addresses(self, until: float) -> list[tuple[str, int]]:
         """Those of the parties of this host; waits for parties that have none yet, to the time ``until`` of the monotonic clock."""
@@ -158,9 +160,10 @@ class Channels:
         head = {"id": secrets.token_hex(16), **more}
 
         def one(item: tuple[int, ssl.SSLSocket]) -> tuple[Json, bytearray]:
-            party, channel = item
+            index, channel = item
+            party = self._committee.number_of(index)
             try:
-                send_message(channel, head, bodies[party])
+                send_message(channel, head, bodies[index])
                 answer = receive_message(channel, ANSWER_LIMIT)
             except (OSError, ConnectionError) as error:
                 raise PartyError(f"party {party}: {error}: nothing was learned, send the request again") from None

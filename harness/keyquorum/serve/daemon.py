@@ -112,7 +112,7 @@ class Daemon:
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
         if committee.party_folder(party).is_dir() and not self._lock.take():
             raise CommitteeError(
-                f"party {party} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
+                f"party {committee.number_of(party)} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
             )
         try:
             prepare()
@@ -190,7 +190,7 @@ class Daemon:
 
     def _session(self) -> None:
         """Connects and serves until the session breaks (EngineError), or the daemon is stopped."""
-        job = {"kind": "serve", **asdict(self.service), "key_id": self.served_key.key_id}
+        job = {"kind": "serve", **asdict(self.service), "key_id": self.served_key.key_id, **self.served_key.compared}
         mac_key.check_party(self.committee, self.party)
         session = self._connect(job)
         if session is None:

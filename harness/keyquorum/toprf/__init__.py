@@ -12,6 +12,6 @@ with Toprf("committee", "prf", "committee/receiver-web.pem") as toprf:
 from __future__ import annotations
 
 from .client import Toprf
-from .service import EvaluationStatus, Filled, set_policy, toprf_fill, toprf_keygen, toprf_status
+from .service import EvaluationStatus, Filled, set_policy, toprf_fill, toprf_keygen, toprf_share, toprf_status
 
-__all__ = ["EvaluationStatus", "Filled", "Toprf", "set_policy", "toprf_fill", "toprf_keygen", "toprf_status"]
+__all__ = ["EvaluationStatus", "Filled", "Toprf", "set_policy", "toprf_fill", "toprf_keygen", "toprf_share", "toprf_status"]

@@ -12,6 +12,7 @@ from keyquorum import api
 from keyquorum.api import PathLike
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.subset import subset_of
 from keyquorum.schemes.prf.evaluate import check_evaluation
 from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, check_output, combined, finalised, point_of, shared_points
 from keyquorum.schemes.prf.key import load_prf_key
@@ -27,16 +28,18 @@ class Toprf:
 
     ``identity``: of :func:`keyquorum.serve.client.make_receiver`; ``places``: addresses of the parties in their order (default: those of this host);
     ``domain``: separates uses of one key, at most 255 bytes; ``output_bytes``: 16 or 32; ``timeout``: seconds for an answer; ``wait``: seconds to
-    wait for parties that do not listen yet. Needs ``committee.toml`` and ``key.json``, as :func:`keyquorum.export_key` writes them, and no party.
+    wait for parties that do not listen yet; ``parties``: those that evaluate, t of a key shared by :func:`toprf_share` (default: all). Needs ``committee.toml`` and ``key.json``, as :func:`keyquorum.export_key` writes them, and no party.
     """
 
     def __init__(
         self, committee: Committee | PathLike, key: str, identity: PathLike, places: list[tuple[str, int]] | None = None, domain: bytes = b"",
-        output_bytes: int = 32, timeout: float = 90.0, wait: float = 0.0,
+        output_bytes: int = 32, timeout: float = 90.0, wait: float = 0.0, parties: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
-        self._committee = api.as_committee(committee)
+        whole = api.as_committee(committee)
+        self._committee = whole if parties is None else subset_of(whole, parties)
+        self._head = {} if parties is None else {"parties": sorted(parties)}
         check_evaluation(self._committee, "circuit")
-        self._key_id = load_prf_key(api.key_folder(self._committee, key)).key_id
+        self._key_id = load_prf_key(api.key_folder(whole, key)).key_id
         self._blocks, self._output, self._domain = check_output(output_bytes), output_bytes, domain
         point_of(b"", domain, output_bytes)  # refuses a domain that is too long
         if not Path(identity).exists():
@@ -81,7 +84,7 @@ class Toprf:
 
     def _request(self, inputs: Sequence[bytes], derives: bool = False) -> list[bytes]:
         points = [point_of(data, self._domain, self._output) for data in inputs]
-        answers = self._channels.ask(shared_points(self._committee, points), {"key": self._key_id, "output": self._output})
+        answers = self._channels.ask(shared_points(self._committee, points), {"key": self._key_id, "output": self._output, **self._head})
         blocks, size = combined(self._committee, answers, len(inputs) * self._blocks), self._blocks * BLOCK
         return [finalised(data, self._domain, self._output, blocks[size * i : size * (i + 1)], derives) for i, data in enumerate(inputs)]
 

@@ -23,6 +23,7 @@ from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
 from keyquorum.schemes.prf.key import AES, load_prf_key
 from keyquorum.schemes.prf.policy import HOUR, POLICY, EvaluationPolicy, read_policy, write_policy
 from keyquorum.schemes.prf.tables import CHUNK, aes_tables
+from keyquorum.schemes.subset_shares import check_subsets
 from keyquorum.serve.wire import certificate_of
 
 
@@ -30,6 +31,18 @@ def toprf_keygen(committee: Committee | PathLike, key: str, progress: Progress |
     """Makes a key of AES-128 among all parties of this host, each a process of its own, over TLS. Nothing of it is ever opened. It is
     :func:`keyquorum.keygen` with the parameter set ``prf-aes128``."""
     return api.keygen(committee, key, AES.name, progress=progress)
+
+
+def toprf_share(committee: Committee | PathLike, key: str, members: int, progress: Progress | None = None) -> int:
+    """Makes shares of a key for every subset of ``members`` parties, among all parties of this host, each a process of its own, over TLS. From then on
+    any ``members`` parties evaluate, and any ``members`` together have the key. Returns the bytes stored at each party. An earlier sharing is replaced.
+
+    Raises ParameterError for committees with MACs, for less than 2 or more than threshold + 1 members, and above 64 MB a party."""
+    committee = api.as_committee(committee)
+    info = load_prf_key(api.key_folder(committee, key))
+    size = check_subsets(committee, info, members)
+    run_processes(committee.folder, {"kind": "share", "key": key, "members": members}, progress)
+    return size
 
 
 @dataclass(frozen=True)
@@ -125,4 +138,4 @@ def toprf_status(committee: Committee | PathLike, key: str) -> list[EvaluationSt
     return found
 
 
-__all__ = ["EvaluationStatus", "Filled", "set_policy", "toprf_fill", "toprf_keygen", "toprf_status"]
+__all__ = ["EvaluationStatus", "Filled", "set_policy", "toprf_fill", "toprf_keygen", "toprf_share", "toprf_status"]

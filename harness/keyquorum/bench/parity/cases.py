@@ -190,6 +190,8 @@ class _Builder:
         noise = self.inputs(lambda: self.rng.integers(-(2**50), 2**50, n))
         flooded = signatures.flood(contributors=CONTRIBUTORS, N=n, receiver=1)
         yield from self.case(flooded, private=noise, shares=phase)
+        subset = signatures.lisss_share(parties=PARTIES[self.protocol], members=CONTRIBUTORS, size=n, first=0, count=1)
+        yield from self.case(subset, private={0: self.uniform(50, n)}, shares=phase)
         for compares in (True, False):
             yield from self.rounding(compares, n)
         yield from stored_roundings(self, n)

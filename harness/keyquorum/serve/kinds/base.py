@@ -54,6 +54,8 @@ class ServedKind(ABC):
     ``counter``: the metric that counts items; ``fill_command``: the command that fills the pool; ``hashed``: whether lines of the audit log have the SHA-256 of a request's body, which must not help to
     find secrets in it."""
 
+    compared: Json
+    """What the parties compare besides, when they connect."""
     counter: ClassVar[str]
     hashed: ClassVar[bool] = True
     fill_command: ClassVar[str] = "keyquorum pool fill"

@@ -46,7 +46,7 @@ class ServedKey(ServedKind):
         self.key_id = self._info.key_id
         self.unit, self.batch = self._scheme.unit(self._info.parameters), self._scheme.batch
         self.limit = self._scheme.request_limit(self._info.parameters)
-        self.audited = {"rounding": rounding}
+        self.audited, self.compared = {"rounding": rounding}, {}
         self._shares = load_shares(folder, self._info, party, self._scheme.vectors_needed([]))
 
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:

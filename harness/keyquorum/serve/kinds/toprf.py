@@ -10,8 +10,9 @@ import numpy as np
 
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CiphertextError, KeyQuorumError, PartyError
+from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError, PartyError
 from keyquorum.model.plain import Json
+from keyquorum.model.subset import Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.key_folder import check_made_by, load_shares
@@ -21,6 +22,7 @@ from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, OUTPUTS, Bytes, h
 from keyquorum.schemes.prf.key import load_prf_key, sharing_of
 from keyquorum.schemes.prf.policy import POLICY, read_policy
 from keyquorum.schemes.prf.tables import AT_ONCE, aes_tables
+from keyquorum.schemes.subset_shares import load_subset_shares
 from keyquorum.sharing.rounding import RoundingGroup
 
 from .base import Asked, ParsedRequest, ServedKind, Service
@@ -61,25 +63,37 @@ class ToprfKind(ServedKind):
     def __init__(self, committee: Committee, party: int, service: Service) -> None:
         folder = committee.key_folder(party, service.key)
         self._info = load_prf_key(folder)
-        check_made_by(committee, self._info, folder)
+        subset = committee if isinstance(committee, Subset) else None
+        check_made_by(committee if subset is None else subset.whole, self._info, folder)
         check_evaluation(committee, service.method)
         self._held = held_by(committee, party)
         others = {other: held_by(committee, other) for other in range(committee.size) if other != party}
         self._copies = {other: sorted(set(held) & set(self._held)) for other, held in others.items() if set(held) & set(self._held)}
         """Of each party that holds some of our summands: their numbers."""
         self.sharing, self.key_id = sharing_of(committee), self._info.key_id
+        if subset is not None and service.method == "table":
+            raise ParameterError("one-time tables are of the whole committee: parties of a subset serve with --method circuit")
         self.variant = aes_tables(committee) if service.method == "table" else None
+        self._named = None if subset is None else list(subset.numbers)
         self.unit, self.batch = 1, 2 * MOST_INPUTS
         self.limit = len(self._held) * MOST_INPUTS * BLOCK
-        self.audited = {"method": service.method}
+        self.audited, self.compared = {"method": service.method}, {}
+        if subset is not None:
+            self.audited = {**self.audited, "parties": self._named}
         self._evaluations = Evaluations(folder, read_policy(folder / POLICY, self.key_id))
-        (self._key,) = load_shares(folder, self._info, party)
+        if subset is None:
+            (self._key,) = load_shares(folder, self._info, party)
+        else:
+            sharing, (self._key,) = load_subset_shares(folder, self._info, subset, party)
+            self.compared = {"sharing": sharing.id}
 
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
         """See :class:`.ServedKind`. The head has the key's id, and ``output``, the bytes of a value. The digest is of what the parties may compare:
         the number of inputs and the length of values."""
         if head.get("key") != self.key_id:
             raise CiphertextError(f"the request is for another key ({head.get('key', '')}), not {self.key_id}")
+        if head.get("parties") != self._named:
+            raise CiphertextError(f"the request is for other parties: here serve {_who(self._named)}")
         output = head.get("output")
         if type(output) is not int or output not in OUTPUTS:
             raise CiphertextError(f"values of {output} bytes: ask for {' or '.join(map(str, OUTPUTS))}")
@@ -185,6 +199,10 @@ class ToprfKind(ServedKind):
     def close(self) -> None:
         """See :class:`.ServedKind`."""
         self._key.wipe()
+
+
+def _who(numbers: list[int] | None) -> str:
+    return "all parties together, leave out --parties" if numbers is None else f"parties {numbers_text(numbers)}, name them with --parties"
 
 
 def _points(parsed: ParsedRequest) -> Points:

@@ -1,0 +1,118 @@
+"""Shares of a key for subsets of parties, made by the committee from its own shares (`lisss_share`): the key is opened nowhere.
+
+Every party stores its shares; when those of all are on the disk, the metadata, from which they count. A party that dies before has the old sharing, or
+none; parties with sharings of two runs refuse each other, and a new run replaces both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import Json
+from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import party_job
+from keyquorum.programs.signatures import lisss_share
+from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
+from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.prf.key import PrfKeyInfo
+from keyquorum.schemes.subset_shares import SubsetSharing, check_subsets, publish, remove_unpublished, ring_bits, write_vectors
+from keyquorum.sharing.randomness import wipe
+
+AT_ONCE = 1 << 21
+"""Words of a run of the program, which bounds the memory."""
+Words = NDArray[np.uint64]
+
+
+def check_share(committee: Committee, party: int, job: Json) -> None:
+    """The checks of the job ``share`` that a party makes alone."""
+    _info(committee, party, job)
+
+
+def _info(committee: Committee, party: int, job: Json) -> KeyInfo:
+    folder = committee.key_folder(party, job["key"])
+    info = load_key(folder)
+    check_made_by(committee, info, folder)
+    if not isinstance(info, PrfKeyInfo):
+        raise ParameterError(f"{folder}: shares for subsets are made of keys of a PRF alone so far: name a key that keyquorum toprf keygen made")
+    check_subsets(committee, info, job["members"])
+    return info
+
+
+@party_job("share", {"key": str, "members": int}, check=check_share)
+def share_job(context: PartyContext, job: Json) -> Json:
+    """The job ``share``: shares of the key ``key`` for all subsets of ``members`` parties."""
+    info, folder = _info(context.committee, context.party, job), context.committee.key_folder(context.party, job["key"])
+    context.session.compare("key", info.digest)
+    sharing = SubsetSharing(info.key_id, context.session.toss(16).hex(), job["members"])
+    remove_unpublished(folder, info)
+    shares = load_shares(folder, info, context.party)
+    try:
+        for index, share in enumerate(shares):
+            with context.phase("share"):
+                vectors = _vectors(context, info, sharing, index, share.words)
+            try:
+                write_vectors(folder, info, sharing, context.party, index, vectors)
+            finally:
+                wipe(vectors)
+            reached("share/written")
+        context.session.compare("shares of subsets on the disk", hashlib.sha256(sharing.id.encode()).digest())
+        reached("share/before")
+        publish(folder, info, sharing)
+        reached("share/published")
+    except BaseException:
+        for share in shares:
+            share.wipe()
+        raise
+    for share in shares:
+        share.wipe()
+    context.session.compare("end of the sharing", hashlib.sha256(sharing.id.encode()).digest())
+    return {"key_id": info.key_id, "sharing": sharing.id, "bytes": check_subsets(context.committee, info, sharing.members)}
+
+
+def _vectors(context: PartyContext, info: KeyInfo, sharing: SubsetSharing, index: int, shared: Words) -> Words:
+    """This party's shares [subsets that have it, length]. Rounds and bytes of every run are those of `lisss_share`."""
+    committee, vector, me = context.committee, info.secrets[index], context.party
+    protocol = committee.ring_protocol
+    assert protocol is not None
+    members, size, bits = sharing.members, vector.length, ring_bits(vector.domain)
+    made = np.zeros((comb(committee.size - 1, members - 1), size), np.uint64)
+    subsets, done = list(combinations(range(committee.size), members)), 0
+    step = max(1, AT_ONCE // (size * members))
+    key = Persistence.from_words(shared.copy())
+    try:
+        for first in range(0, len(subsets), step):
+            mine = [subset for subset in subsets[first : first + step] if me in subset]
+            chooses = np.array([subset[-1] != me for subset in mine], bool)
+            rows = made[done : done + len(mine)]
+            private = np.frombuffer(bytearray(os.urandom(8 * size * int(chooses.sum()))), np.uint64)
+            if bits < 64:
+                private &= np.uint64((1 << bits) - 1)
+            call = lisss_share(parties=committee.size, members=members, size=size, first=first, count=min(step, len(subsets) - first))
+            opened = context.backend.run(
+                protocol, vector.domain, call, threshold=committee.threshold, private=private.view(np.int64), persistence=key
+            ).words
+            rows[chooses] = private.reshape(-1, size)
+            rows[~chooses] = opened.view(np.uint64).reshape(-1, size)
+            if bits < 64:
+                rows &= np.uint64((1 << bits) - 1)
+            wipe(private, opened)
+            done += len(mine)
+    except BaseException:
+        wipe(made)
+        raise
+    finally:
+        key.wipe()
+    return made
+
+
+__all__ = ["check_share", "share_job"]

@@ -1,0 +1,171 @@
+"""Shares of a key for subsets of t parties: for every subset an additive sharing, of which a party keeps its share in each subset that has it.
+
+In a party's key folder: ``lisss.json`` names the sharing, and ``lisss-<j>-<id>.kqs`` has the shares of secret vector j, packed, one subset after another
+in lexicographic order. The metadata is written last: a file that it does not name belongs to a run that did not end, and is never read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import ShareFile
+from keyquorum.dsl import Persistence
+from keyquorum.model.committee import Committee, sync_folder, write_atomically
+from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.model.plain import Json, is_count, is_hex, json_loads
+from keyquorum.model.subset import SUBSET_PROTOCOL, Subset, numbers_text
+
+from .keys import KeyInfo
+
+SUBSETS = "lisss.json"
+MOST_BYTES = 64_000_000
+"""Bytes of subset shares at a party, at most."""
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class SubsetSharing:
+    """A sharing: its id, which all parties tossed, and the size t of subsets."""
+
+    key_id: str
+    id: str
+    members: int
+
+
+def ring_bits(domain: str) -> int:
+    """k of a domain Z2^k. Raises ParameterError for a prime field."""
+    if not domain.startswith("Z2^"):
+        raise ParameterError("the key is shared over prime fields: subsets have shares modulo 2^k alone; take another key")
+    return int(domain[3:])
+
+
+def vector_bytes(length: int, bits: int) -> int:
+    """Bytes of a packed vector."""
+    return -(-length // 8) if bits == 1 else 8 * length
+
+
+def check_subsets(committee: Committee, info: KeyInfo, members: int) -> int:
+    """Bytes of shares at each party. Raises ParameterError for sharings that are not made."""
+    parties, threshold = committee.size, committee.threshold
+    if isinstance(committee, Subset):
+        raise ParameterError("shares of subsets are made by the whole committee: leave out --parties")
+    if committee.authenticated:
+        raise ParameterError(f"{committee.protocol}: shares of subsets have no MACs, which the committee was chosen for: take another committee")
+    if members < 2 or members > threshold + 1:
+        raise ParameterError(
+            f"-t {members}: choose 2 to {threshold + 1}, since any {threshold + 1} of the {parties} parties have the key already by the committee's own shares"
+        )
+    count, size = comb(parties - 1, members - 1), sum(vector_bytes(s.length, ring_bits(s.domain)) for s in info.secrets)
+    if count * size > MOST_BYTES:
+        raise ParameterError(
+            f"{members} of {parties}: C({parties - 1}, {members - 1}) = {count:,} shares of {size:,} bytes are {count * size:,} bytes at each party, "
+            f"above {MOST_BYTES:,}: choose another t, or fewer parties"
+        )
+    return count * size
+
+
+def own_subsets(parties: int, members: int, party: int) -> list[tuple[int, ...]]:
+    """The subsets that have a party, in lexicographic order."""
+    return [subset for subset in combinations(range(parties), members) if party in subset]
+
+
+def _header(info: KeyInfo, sharing: SubsetSharing, party: int, index: int) -> Json:
+    vector = info.secrets[index]
+    # The id of the sharing stands for that of the key: files of two runs are foreign to one another.
+    said = f"{info.key_id} {sharing.id} {sharing.members}".encode()
+    return {
+        "protocol": SUBSET_PROTOCOL, "domain": vector.domain, "parties": info.parties, "threshold": sharing.members - 1, "party": party,
+        "key_id": hashlib.sha256(b"keyquorum subset shares" + said).hexdigest()[:32],
+        "length": vector.length * comb(info.parties - 1, sharing.members - 1),
+    }  # fmt: skip
+
+
+def _path(folder: Path, sharing: SubsetSharing, index: int) -> Path:
+    return folder / f"lisss-{index}-{sharing.id}.kqs"
+
+
+def write_vectors(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: int, index: int, vectors: Words) -> None:
+    """Stores this party's shares [subsets, length] of a secret vector. They do not count before :func:`publish`."""
+    bits = ring_bits(info.secrets[index].domain)
+    packed = np.packbits((vectors & np.uint64(1)).astype(np.uint8), axis=1, bitorder="little") if bits == 1 else vectors.astype("<u8")
+    try:
+        ShareFile.write(str(_path(folder, sharing, index)), _header(info, sharing, party, index), packed.tobytes())
+    finally:
+        packed.fill(0)
+
+
+def publish(folder: Path, info: KeyInfo, sharing: SubsetSharing) -> None:
+    """From now on the sharing counts, in place of an older one, whose files are removed."""
+    write_atomically(folder / SUBSETS, json.dumps(vars(sharing)).encode() + b"\n", 0o600)
+    remove_others(folder, sharing)
+
+
+def remove_others(folder: Path, sharing: SubsetSharing | None) -> None:
+    """Removes files of sharings that do not count."""
+    kept = set() if sharing is None else {path for path in folder.glob("lisss-*.kqs") if path.stem.endswith(f"-{sharing.id}")}
+    for path in set(folder.glob("lisss-*.kqs")) - kept:
+        path.unlink()
+    sync_folder(folder)
+
+
+def remove_unpublished(folder: Path, info: KeyInfo) -> None:
+    """Removes what runs left that did not end. A sharing whose metadata is damaged cannot be used, and is removed as well."""
+    try:
+        kept = read_sharing(folder, info)
+    except KeyFileError:
+        kept = None
+    remove_others(folder, kept)
+
+
+def read_sharing(folder: Path, info: KeyInfo) -> SubsetSharing:
+    """The sharing that counts. Raises KeyFileError where there is none, or it is damaged."""
+    path = folder / SUBSETS
+    if not path.exists():
+        raise KeyFileError(f"{path}: no shares for subsets: make them with keyquorum toprf share")
+    try:
+        sharing = SubsetSharing(**json_loads(path.read_text()))
+        if not (is_hex(sharing.id, 32) and is_hex(sharing.key_id, 32) and is_count(sharing.members, 2) and sharing.members <= info.parties):
+            raise ValueError("entries of other types")
+    except (ValueError, TypeError):
+        raise KeyFileError(f"{path} is damaged: make new shares with keyquorum toprf share") from None
+    if sharing.key_id != info.key_id:
+        raise KeyFileError(f"{path} is of another key: make new shares with keyquorum toprf share")
+    return sharing
+
+
+def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) -> tuple[SubsetSharing, list[Persistence]]:
+    """This party's shares in a subset; ``info``: of the key as the whole committee made it; ``party``: the number in the subset."""
+    sharing, number = read_sharing(folder, info), subset.numbers[party]
+    if sharing.members != len(subset.numbers):
+        raise KeyFileError(
+            f"{folder / SUBSETS}: any {sharing.members} parties evaluate, not the {len(subset.numbers)} of {numbers_text(subset.numbers)}"
+        )
+    at = own_subsets(info.parties, sharing.members, number).index(subset.numbers)
+    shares = []
+    for index, vector in enumerate(info.secrets):
+        bits = ring_bits(vector.domain)
+        size = vector_bytes(vector.length, bits)
+        data = bytearray(ShareFile.read(str(_path(folder, sharing, index)), _header(info, sharing, number, index)))
+        try:
+            if len(data) != size * comb(info.parties - 1, sharing.members - 1):
+                raise KeyFileError(f"{_path(folder, sharing, index)}: of another length: make new shares with keyquorum toprf share")
+            own = np.frombuffer(data, np.uint8)[size * at : size * (at + 1)]
+            words = np.unpackbits(own, bitorder="little")[: vector.length].astype(np.uint64) if bits == 1 else own.view("<u8").astype(np.uint64)
+            shares.append(Persistence.from_words(words[None, :].copy()))
+            words.fill(0)
+        finally:
+            np.frombuffer(data, np.uint8).fill(0)
+    return sharing, shares
+
+
+def info_in(info: KeyInfo, subset: Subset) -> KeyInfo:
+    """The metadata of a key as a subset has it."""
+    return replace(info, protocol=subset.protocol, parties=subset.size, threshold=subset.threshold)

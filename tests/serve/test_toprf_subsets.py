@@ -1,0 +1,129 @@
+"""Any t parties evaluate: the values of every subset are those of the whole committee; what is refused; and kills in the middle of a sharing."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keyquorum.model import checkpoints
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.model.subset import subset_of
+from keyquorum.parties import run_in_process
+from keyquorum.parties.jobs import run_job
+from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.subset_shares import check_subsets, load_subset_shares, read_sharing
+from keyquorum.serve.client import Refused, make_receiver
+from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.toprf import Toprf, set_policy
+
+from tests.schemes.test_prf import committee_with_key, key_of, reference
+from tests.serve.test_toprf import Served
+
+
+def share(committee: Committee, members: int) -> None:
+    run_in_process(committee, lambda context: run_job(context, {"kind": "share", "key": "prf", "members": members}), timeout=60)
+
+
+def shares_of(committee: Committee, numbers: tuple[int, ...]) -> list[np.ndarray]:
+    subset, found = subset_of(committee, numbers), []
+    for index, number in enumerate(numbers):
+        folder = committee.key_folder(number, "prf")
+        _, (mine,) = load_subset_shares(folder, load_key(folder), subset, index)
+        found.append(mine.words[0].copy())
+    return found
+
+
+@pytest.mark.parametrize(("protocol", "parties", "members"), [("rep-field", 3, 2), ("semi", 4, 3)])
+def test_every_subset_reconstructs(tmp_path: Path, protocol: str, parties: int, members: int) -> None:
+    """From the files, and twice: the second sharing replaces the first, with other shares. A share alone has as many ones as zeros, within 7 deviations."""
+    committee, seen = committee_with_key(tmp_path, protocol, parties), list[bytes]()
+    for _ in range(2):
+        share(committee, members)
+        for numbers in combinations(range(parties), members):
+            shares = shares_of(committee, numbers)
+            bits = np.bitwise_xor.reduce(shares)[:128].astype(np.uint8)
+            assert np.packbits(bits, bitorder="little").tobytes() == key_of(committee)
+            assert all(abs(int(mine.sum()) - 704) < 7 * 18.8 for mine in shares)
+            seen += [mine.tobytes() for mine in shares]
+    assert len(set(seen)) == len(seen)
+    for party in range(parties):
+        files = list(committee.key_folder(party, "prf").glob("lisss*"))
+        assert len(files) == 2 and all(file.stat().st_mode & 0o777 == 0o600 for file in files)
+
+
+def test_two_subsets_have_the_values_of_the_whole(tmp_path: Path) -> None:
+    committee = committee_with_key(tmp_path, "rep-field", 3)
+    identity, _ = make_receiver(committee, "web")
+    for party in range(3):
+        set_policy(committee, party, "prf", 10)
+    share(committee, 2)
+    wanted, key_id = reference(key_of(committee), b"x"), load_key(committee.key_folder(0, "prf")).key_id
+    for numbers in ((0, 2), (1, 2)):
+        served = Served(subset_of(committee, numbers), b"", key_id, identity)
+        served.start()
+        try:
+            with Toprf(committee, "prf", identity, wait=20.0, parties=numbers) as toprf:
+                assert toprf.evaluate(b"x") == wanted
+            with Toprf(served.committee, "prf", identity, wait=20.0) as other, pytest.raises(Refused, match=r"here serve parties \d, 2"):
+                other.evaluate(b"x")
+        finally:
+            served.stop()
+        assert not served.failures
+    whole = Served(committee, b"", key_id, identity)
+    whole.start()
+    try:
+        with Toprf(committee, "prf", identity, wait=20.0) as toprf:
+            assert toprf.evaluate(b"x") == wanted
+        assert whole.totals() == [2, 2, 3]  # one count for a key at a party, whoever evaluates with it
+    finally:
+        whole.stop()
+
+
+@pytest.mark.parametrize("point", ["share/written", "share/before", "share/published"])
+def test_a_run_that_breaks_off(tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A party stops at any point: either nobody has a new sharing, or parties with different ones are told apart; a new run mends it."""
+    committee = committee_with_key(tmp_path, "rep-field", 3)
+    share(committee, 2)
+    old = [read_sharing(f, load_key(f)).id for f in (committee.key_folder(p, "prf") for p in range(3))]
+    left = [1]
+
+    def hook(name: str) -> None:
+        if name == point and left and left.pop():
+            raise KeyQuorumError("stopped")
+
+    monkeypatch.setattr(checkpoints, "hook", hook)
+    with pytest.raises(KeyQuorumError, match="stopped"):
+        share(committee, 2)
+    monkeypatch.undo()
+    new = [read_sharing(f, load_key(f)).id for f in (committee.key_folder(p, "prf") for p in range(3))]
+    assert new == old or point != "share/written"
+    for party in range(3):  # what counts at a party is whole
+        numbers = tuple(sorted((party, (party + 1) % 3)))
+        folder = committee.key_folder(party, "prf")
+        load_subset_shares(folder, load_key(folder), subset_of(committee, numbers), numbers.index(party))
+    share(committee, 2)
+    assert len({read_sharing(f, load_key(f)).id for f in (committee.key_folder(p, "prf") for p in range(3))}) == 1
+    bits = np.bitwise_xor.reduce(shares_of(committee, (0, 2)))[:128].astype(np.uint8)
+    assert np.packbits(bits, bitorder="little").tobytes() == key_of(committee)
+    assert all(len(list(committee.key_folder(p, "prf").glob("lisss-*"))) == 1 for p in range(3))
+
+
+def test_refused(tmp_path: Path) -> None:
+    committee = committee_with_key(tmp_path, "rep-field", 3)
+    info = load_key(committee.key_folder(0, "prf"))
+    for members in (1, 3):
+        with pytest.raises(ParameterError, match="choose 2 to 2, since any 2 of the 3 parties have the key already"):
+            check_subsets(committee, info, members)
+    for numbers in ((0, 0), (0,), (0, 3)):
+        with pytest.raises(ParameterError, match="name two parties or more"):
+            subset_of(committee, numbers)
+    with pytest.raises(KeyQuorumError, match="no shares for subsets"):
+        shares_of(committee, (0, 1))
+    share(committee, 2)
+    set_policy(committee, 0, "prf", 10)
+    make_receiver(committee, "web")
+    with pytest.raises(ParameterError, match="parties of a subset serve with --method circuit"):
+        Daemon(subset_of(committee, (0, 1)), 0, Service("prf", method="table"))
