@@ -82,7 +82,9 @@ def read_encrypted_bits(data: bytes, count: int, where: str) -> tuple[EncryptedB
     return EncryptedBits(parameters, bytes.fromhex(seed), np.frombuffer(body, "<u4").astype(np.uint32)), key_id
 
 
-def encrypt_shared(run: Runs, parameters: GateParameters, secret: Words, messages: Words, public_seed: bytes, seed: bytes | None = None) -> EncryptedBits:
+def encrypt_shared(
+    run: Runs, parameters: GateParameters, secret: Words, messages: Words, public_seed: bytes, seed: bytes | None = None
+) -> EncryptedBits:
     """Encrypts shared bits; every party calls this. ``secret``: our components of s, [parts, n]; ``messages``: of the bits modulo q, [parts, count].
 
     Rounds and bytes are those of `sample_tuniform`, and of `lwe_bodies` for every :data:`AT_ONCE` bits. ``public_seed``: tossed by all parties for

@@ -61,7 +61,16 @@ class Evaluator:
     """A circuit under a key, at one party. ``secret``: our components of s, [parts, n]; ``constants``: ciphertexts of the inputs that are the same in all
     evaluations, the last inputs of the circuit. Close it to wipe the secret."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, forms: Forms, secret: Words, constants: EncryptedBits | None, kind: GateTables, rounding: LweVariant) -> None:
+    def __init__(
+        self,
+        context: PartyContext,
+        group: RoundingGroup,
+        forms: Forms,
+        secret: Words,
+        constants: EncryptedBits | None,
+        kind: GateTables,
+        rounding: LweVariant,
+    ) -> None:
         self.parameters, self.forms, self.kind, self.rounding, self.group = kind.parameters, forms, kind, rounding, group
         self._context, self._secret = context, secret.copy()
         count = 0 if constants is None else constants.bodies.size

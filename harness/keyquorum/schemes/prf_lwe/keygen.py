@@ -92,7 +92,14 @@ def _run(context: PartyContext, protocol: str, domain: str, call: Call, **option
 
 
 def _encrypt_bits(
-    context: PartyContext, run: Runs, run_bits: Runs, p: GateParameters, secret: Persistence, keys: Persistence, masks: Persistence, seed: bytes | None
+    context: PartyContext,
+    run: Runs,
+    run_bits: Runs,
+    p: GateParameters,
+    secret: Persistence,
+    keys: Persistence,
+    masks: Persistence,
+    seed: bytes | None,
 ) -> EncryptedBits:
     """Encryptions of shared bits k: masks r are encrypted, and k xor r is opened and added in the clear."""
     run(sample_bits(size=ROUND_KEY_BITS), persistence=masks, seed=seed)

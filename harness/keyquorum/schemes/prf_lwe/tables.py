@@ -111,7 +111,9 @@ class GateTables(PreprocessingKind):
 def require_bits(committee: Committee) -> str:
     """The protocol of the shares. Refuses a committee whose shares of rings do not split into summands, or have MACs."""
     if committee.ring_protocol is None:
-        raise ParameterError(f"{committee.protocol} shares over prime fields alone, and the ciphertexts are modulo 2^32: take a committee of rep-field or semi")
+        raise ParameterError(
+            f"{committee.protocol} shares over prime fields alone, and the ciphertexts are modulo 2^32: take a committee of rep-field or semi"
+        )
     if committee.authenticated:
         raise ParameterError(f"{committee.protocol}: encrypted tables with MACs are not made: take a committee of rep-field or semi")
     return committee.ring_protocol
@@ -121,7 +123,9 @@ def gate_tables(committee: Committee, parameters: GateParameters, key_id: str, f
     """The items of a key for a circuit, of which the first ``fresh`` inputs are shared bits (the others are ciphertexts already). Raises ParameterError for a committee that makes none, or a circuit whose sums are too noisy."""
     parameters.check_sums(forms.longest)
     bits = fresh + forms.outputs.starts.size
-    return GateTables(parameters, key_id, forms.ands, bits, committee.capabilities.values(committee.size, committee.threshold), require_bits(committee), secret)
+    return GateTables(
+        parameters, key_id, forms.ands, bits, committee.capabilities.values(committee.size, committee.threshold), require_bits(committee), secret
+    )
 
 
 def gate_rounding(committee: Committee, parameters: GateParameters, rounding: str = ROUNDINGS[0], width: int = 4, levels: int = 3) -> LweVariant:
