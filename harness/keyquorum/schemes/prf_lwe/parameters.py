@@ -8,11 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from keyquorum.fhe import lwe_sets
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.fhe.lwe_sets import tuniform_deviation
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import toml_loads
-from keyquorum.model.resources import resource_folder
 
 NAMES = ("lwe32-p2", "lwe32-p2-seed003")
 
@@ -60,7 +60,7 @@ def gate_parameters(name: str) -> GateParameters:
 
 def parameters_path(name: str) -> Path:
     """The file of a shipped set."""
-    return resource_folder("params") / f"{name}.toml"
+    return Path(lwe_sets.__file__).parent / "params" / f"{name}.toml"
 
 
 def read_gate_parameters(path: Path) -> GateParameters:
