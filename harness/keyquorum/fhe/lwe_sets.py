@@ -28,7 +28,7 @@ class LweParameters:
     deviation: float
     noise_bits: int
     source: str
-    scheme: Literal["lwe", "tfhe", "fhew"] = "lwe"
+    scheme: Literal["lwe", "tfhe", "fhew", "prf-lwe"] = "lwe"
 
     @property
     def modulus(self) -> int:
@@ -118,7 +118,7 @@ class TfheParameters(LweParameters):
     carry_bits: int
     lwe_noise: int
     glwe_noise: int
-    scheme: Literal["lwe", "tfhe", "fhew"] = "tfhe"
+    scheme: Literal["lwe", "tfhe", "fhew", "prf-lwe"] = "tfhe"
 
 
 def tuniform_deviation(b: int) -> float:
@@ -145,7 +145,7 @@ class FhewParameters(LweParameters):
     samples: int
     variance: float
     switch_deviation: float
-    scheme: Literal["lwe", "tfhe", "fhew"] = "fhew"
+    scheme: Literal["lwe", "tfhe", "fhew", "prf-lwe"] = "fhew"
 
 
 class Security(NamedTuple):

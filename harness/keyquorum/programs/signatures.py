@@ -237,6 +237,46 @@ def ltz_tables(
     return Call("ltz_tables", [size, l, b, levels, *optional], {"r": size if masks == "made" else 0, "tables": None})
 
 
+def lwe_bodies(*, n: int, count: int, shift: int, s: Segment, m: Segment, e: Segment, block: int = 1024) -> Call:
+    """LWE encryptions of shared messages under a shared secret s: b = <a, s> + e + 2^shift * m for public uniform vectors a.
+
+    Rounds: ``1``
+    Bytes: ``count*w*OPEN``
+    block: rows of the public matrix that are multiplied together.
+    Reads s (n shares) at ``s_at``.
+    Reads m (count shares) at ``m_at``.
+    Reads e (count shares) at ``e_at``.
+    m: the messages; e: the noise.
+    Output: b in the same order, to all.
+    """
+    optional = given(
+        (block, 1024),
+    )
+    return Call(
+        "lwe_bodies",
+        [
+            n,
+            count,
+            shift,
+            position("lwe_bodies", "s", s, 0, n),
+            position("lwe_bodies", "m", m, 0, count),
+            position("lwe_bodies", "e", e, 0, count),
+            *optional,
+        ],
+    )
+
+
+def lwe_gate_bits(*, size: int) -> Call:
+    """Messages of encrypted tables for ANDs on LWE ciphertexts: masks r0, r1 of each gate, and the table (u xor r0) and (v xor r1), u, v = 0, 1.
+
+    Rounds: ``BIT_ROUNDS + 1``
+    Bytes: ``size*w*(2*BIT + MUL)``
+    Writes bits (6*size shares).
+    bits: r0, r1, then the entries (0, 0), (0, 1), (1, 0), (1, 1), size shares each.
+    """
+    return Call("lwe_gate_bits", [size], {"bits": 6*size})
+
+
 def lwe_phase(*, n: int, count: int, offset: int = 0, s: Segment | None = None, block: int = 1024) -> Call:
     """Phases b - <a, s> + offset of many LWE ciphertexts under one secret s, as shares.
 
@@ -319,6 +359,18 @@ def lwe_switch_key(*, n: int, count: int, base_log: int, levels: int, s: Segment
             *optional,
         ],
     )
+
+
+def open_masked(*, size: int, x: Segment, r: Segment) -> Call:
+    """Opens x + r for shared vectors x and r: a masked value, uniform if r is uniform, secret and used once.
+
+    Rounds: ``1``
+    Bytes: ``size*w*OPEN``
+    Reads x (size shares) at ``x_at``.
+    Reads r (size shares) at ``r_at``.
+    Output: x + r, to all.
+    """
+    return Call("open_masked", [size, position("open_masked", "x", x, 0, size), position("open_masked", "r", r, 0, size)])
 
 
 def rgsw_bodies(

@@ -112,6 +112,30 @@ def _aes(builder: Any) -> Iterator[Case]:
         yield from builder.case(call, "" if direction == "encrypt" else direction, shares=shares)
 
 
+def _gate_bits(size: int) -> Callable[[Outcome], str]:
+    def check(outcome: Outcome) -> str:
+        r0, r1, *table = np.array([int(v) for v in outcome.appended]).reshape(6, size)
+        if not set(r0) | set(r1) <= {0, 1}:
+            return "masks that are no bits"
+        wanted = [(u ^ r0) & (v ^ r1) for u in (0, 1) for v in (0, 1)]
+        return "" if np.array_equal(table, wanted) else "other tables than the masks give"
+
+    return check
+
+
+def _encrypted_tables(builder: Any, secret: Ints, n: int) -> Iterator[Case]:
+    """Messages of tables, their encryption, and the opening of masked values."""
+    rng, degree = builder.rng, len(secret)
+    yield from builder.case(signatures.lwe_gate_bits(size=n), appended=6 * n, check=_gate_bits(n))
+    layout = Layout(s=degree, m=n, e=n)
+    bodies = signatures.lwe_bodies(n=degree, count=n, shift=31, s=layout["s"], m=layout["m"], e=layout["e"], block=100)
+    shares = np.concatenate([secret, rng.integers(0, 2, n), rng.integers(-50, 50, n)])
+    yield from builder.case(bodies, public=rng.integers(0, 1 << 32, n * degree), shares=shares)
+    layout = Layout(x=n, r=n)
+    masked = signatures.open_masked(size=n, x=layout["x"], r=layout["r"])
+    yield from builder.case(masked, shares=rng.integers(0, 1 << 40, 2 * n))
+
+
 def _carries(size: int) -> Callable[[Outcome], str]:
     """Random elements, what the low bits of their three summands carry, and bits."""
 
@@ -162,6 +186,7 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     yield from builder.case(reverse, public=words, shares=np.concatenate([secret, noise]))
     yield from _tfhe_keys(builder, secret)
     yield from _aes(builder)
+    yield from _encrypted_tables(builder, secret, n)
     yield from builder.case(signatures.sample_tuniform(size=n, b=13), appended=n, check=_within(1 << 13))
     yield from builder.case(signatures.sample_carries(size=n, length=14), appended=3 * n, check=_carries(n))
     wide = signatures.sample_wide_noise(size=n, half=4, weight=900, b=9)

@@ -1,0 +1,65 @@
+"""Metadata of keys: an LWE secret and a key of AES-128, which exist as shares only, and the encrypted bits of the round keys, which are public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from keyquorum.fhe.lwe_sets import shipped_set
+from keyquorum.model.errors import KeyFileError
+from keyquorum.model.plain import is_hex
+from keyquorum.schemes.key_folder import load_key, load_public_file
+from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
+
+from .encryption import EncryptedBits, read_encrypted_bits
+from .parameters import GateParameters, gate_parameters
+
+PUBLIC_FILE = "round-keys.lwebits"
+ROUND_KEY_BITS = 1408
+BITS = "Z2^1"
+"""The domain of shares of bits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateKeyInfo(KeyInfo):
+    """Metadata of a key of AES on LWE ciphertexts."""
+
+    parameters: GateParameters
+
+    @property
+    def secrets(self) -> tuple[SecretVector, ...]:
+        """The LWE secret s, then the bits of the round keys of AES: 128 r + 8 i + j is bit j of byte i of round key r."""
+        return (SecretVector(self.parameters.domain, self.parameters.dimension), SecretVector(BITS, ROUND_KEY_BITS))
+
+    @staticmethod
+    def from_json(data: Plain) -> GateKeyInfo:
+        """Inverse of :meth:`to_json`; the parameter set must be the one of its name."""
+        info = GateKeyInfo(**{**data, "parameters": shipped_set(data["parameters"], gate_parameters)})
+        info.check_types()
+        if set(info.files) != {PUBLIC_FILE} or not all(is_hex(digest, 64) for digest in info.files.values()):
+            raise ValueError("entries of other types")
+        return info
+
+
+def load_gate_key(folder: Path) -> GateKeyInfo:
+    """The metadata of a key of AES on LWE ciphertexts. Raises KeyFileError for a key of another scheme."""
+    info = load_key(folder)
+    if not isinstance(info, GateKeyInfo):
+        raise KeyFileError(f"{folder}: a key of {info.parameters.scheme.upper()}: name a key that keyquorum keygen -p lwe32-p2 made")
+    return info
+
+
+def load_round_keys(folder: Path, info: GateKeyInfo) -> EncryptedBits:
+    """The encrypted bits of the round keys, checked against the metadata. Raises KeyFileError."""
+    return round_keys_of(load_public_file(folder, info, PUBLIC_FILE), info, str(folder / PUBLIC_FILE))
+
+
+def round_keys_of(data: bytes, info: GateKeyInfo, where: str) -> EncryptedBits:
+    """The same from the bytes of the file."""
+    bits, key_id = read_encrypted_bits(data, ROUND_KEY_BITS, where)
+    if key_id != info.key_id or bits.parameters != info.parameters:
+        raise KeyFileError(f"{where} is of another key: copy that of this key from another party")
+    return bits
+
+
+__all__ = ["BITS", "PUBLIC_FILE", "ROUND_KEY_BITS", "GateKeyInfo", "load_gate_key", "load_round_keys", "round_keys_of"]

@@ -1,0 +1,111 @@
+"""Joint generation of keys: an LWE secret s, a key of AES-128 with its round keys, both as shares only, and the round keys encrypted under s."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence, wiped_on_failure
+from keyquorum.fhe.lwe_sets import shipped_set
+from keyquorum.model.committee import Committee
+from keyquorum.model.needs import Needs
+from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call
+from keyquorum.programs.signatures import aes_keys, sample_bits
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
+
+from .encryption import SEED, EncryptedBits, Runs, encrypt_shared
+from .evaluate import open_masked_bits
+from .key import BITS, PUBLIC_FILE, ROUND_KEY_BITS, GateKeyInfo
+from .parameters import GateParameters, gate_parameters
+from .tables import require_bits
+
+
+@dataclass(frozen=True)
+class GateRequest(KeyRequest):
+    """A key to be made. It has no options."""
+
+    parameters: GateParameters
+
+    def to_json(self) -> Plain:
+        """See :class:`.KeyRequest`."""
+        return {"parameters": asdict(self.parameters)}
+
+    @staticmethod
+    def from_json(data: Plain) -> GateRequest:
+        """Inverse of :meth:`to_json`."""
+        return GateRequest(shipped_set(data["parameters"], gate_parameters))
+
+    def check(self, contributors: int = 1) -> None:
+        """Every set has keys."""
+
+    def check_committee(self, committee: Committee) -> None:
+        """Refuses a committee without shares modulo 2^32 that split into summands."""
+        require_bits(committee)
+
+    def warnings(self, committee: Committee | None = None) -> list[str]:
+        """A set below 128 bits."""
+        p = self.parameters
+        if committee is not None or p.security_bits >= 128:
+            return []
+        return [f"{p.name} has about {p.security_bits} bits of security, for comparison only: take lwe32-p2 for anything else"]
+
+    def needs(self, committee: Committee) -> Needs | None:
+        """Some thousand shares are next to nothing."""
+        return None
+
+
+def generate(context: PartyContext, request: GateRequest, seed: bytes | None = None) -> KeyMaterial[GateKeyInfo]:
+    """Makes a key jointly; every party calls this. Opened are the masked bits of the round keys, and bodies of LWE ciphertexts. ``seed``: INSECURE, tests."""
+    committee, p = context.committee, request.parameters
+    protocol = require_bits(committee)
+    described = json.dumps([asdict(p), committee.protocol, committee.size, committee.threshold, seed is not None]).encode()
+    context.session.compare("parameters of a key with tables", hashlib.sha256(described).digest())
+    key_id = hashlib.sha256(b"keyquorum LWE key with tables" + context.session.toss(32) + described).hexdigest()[:32]
+    run, run_bits = (partial(_run, context, protocol, domain) for domain in (p.domain, BITS))
+    secret, keys, masks = Persistence(), Persistence(), Persistence()
+    with wiped_on_failure(secret, keys, masks):
+        with context.phase("secrets"):
+            run(sample_bits(size=p.dimension), persistence=secret, seed=seed)
+            run_bits(aes_keys(), persistence=keys, seed=seed)
+        with context.phase("round keys"):
+            bits = _encrypt_bits(context, run, run_bits, p, secret, keys, masks, seed)
+    masks.wipe()
+    public = bits.to_bytes(key_id)
+    digest = hashlib.sha256(public).digest()
+    context.session.compare("encrypted round keys", digest)
+    info = GateKeyInfo(
+        key_id=key_id, parameters=p, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
+        transcript=hashlib.sha256(b"keyquorum LWE key with tables" + key_id.encode() + digest).hexdigest(),
+    )  # fmt: skip
+    return KeyMaterial(info, {PUBLIC_FILE: public}, [secret, keys])
+
+
+def _run(context: PartyContext, protocol: str, domain: str, call: Call, **options: Any) -> NDArray[np.int64]:
+    return context.backend.run(protocol, domain, call, threshold=context.committee.threshold, **options).words
+
+
+def _encrypt_bits(
+    context: PartyContext,
+    run: Runs,
+    run_bits: Runs,
+    p: GateParameters,
+    secret: Persistence,
+    keys: Persistence,
+    masks: Persistence,
+    seed: bytes | None,
+) -> EncryptedBits:
+    """Encryptions of shared bits k: masks r are encrypted, and k xor r is opened and added in the clear."""
+    run(sample_bits(size=ROUND_KEY_BITS), persistence=masks, seed=seed)
+    made = encrypt_shared(run, p, secret.words, masks.words, context.session.toss(SEED), seed)
+    opened = open_masked_bits(run_bits, keys.words, masks.words & np.uint64(1), seed=seed)
+    return EncryptedBits(p, made.seed, made.bodies + (opened << p.noise_length).astype(np.uint32))
+
+
+__all__ = ["GateRequest", "generate"]
