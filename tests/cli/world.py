@@ -23,6 +23,7 @@ from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.prf_lwe.encryption import SEED, EncryptedBits
 from keyquorum.schemes.prf_lwe.key import PUBLIC_FILE, ROUND_KEY_BITS
 from keyquorum.schemes.prf_lwe.parameters import gate_parameters
+from keyquorum.schemes.subset_shares import SubsetSharing, publish
 from keyquorum.serve.audit import NAME as AUDIT_LOG
 from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import make_receiver
@@ -53,6 +54,7 @@ SAMPLES = {
     "public key of FHEW": "public.kqf",
     "encrypted round keys": "round-keys.lwebits",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
+    "shares for subsets": f"{KEYS}/prf/lisss.json",
     "policy of evaluations": f"{KEYS}/prf/evaluations.json",
     "count of evaluations": f"{KEYS}/prf/evaluations.journal",
     "values of a pseudorandom function": "pseudonyms.txt",
@@ -97,6 +99,8 @@ def build(folder: Path) -> None:
     api.keygen(committee, "lwe", "lwe64-p2")
     toprf_keygen(committee, "prf")
     set_policy(committee, 0, "prf", 100)
+    prf = load_key(committee.key_folder(0, "prf"))
+    publish(committee.key_folder(0, "prf"), prf, SubsetSharing(prf.key_id, "cd" * 16, 2))
     _files_of_keys(folder, committee)
     _deployments(folder, committee)
     _measured(folder)

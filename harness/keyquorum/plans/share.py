@@ -25,7 +25,16 @@ from keyquorum.programs.signatures import lisss_share
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.prf.key import PrfKeyInfo
-from keyquorum.schemes.subset_shares import SubsetSharing, check_subsets, publish, remove_unpublished, ring_bits, write_vectors
+from keyquorum.schemes.subset_shares import (
+    SubsetSharing,
+    check_subsets,
+    packed,
+    publish,
+    remove_unpublished,
+    ring_bits,
+    vector_bytes,
+    write_vectors,
+)
 from keyquorum.sharing.randomness import wipe
 
 AT_ONCE = 1 << 21
@@ -79,13 +88,13 @@ def share_job(context: PartyContext, job: Json) -> Json:
     return {"key_id": info.key_id, "sharing": sharing.id, "bytes": check_subsets(context.committee, info, sharing.members)}
 
 
-def _vectors(context: PartyContext, info: KeyInfo, sharing: SubsetSharing, index: int, shared: Words) -> Words:
-    """This party's shares [subsets that have it, length]. Rounds and bytes of every run are those of `lisss_share`."""
+def _vectors(context: PartyContext, info: KeyInfo, sharing: SubsetSharing, index: int, shared: Words) -> NDArray[np.uint8]:
+    """This party's shares, packed: [subsets that have it, bytes]. Rounds and bytes of every run are those of `lisss_share`."""
     committee, vector, me = context.committee, info.secrets[index], context.party
     protocol = committee.ring_protocol
     assert protocol is not None
     members, size, bits = sharing.members, vector.length, ring_bits(vector.domain)
-    made = np.zeros((comb(committee.size - 1, members - 1), size), np.uint64)
+    made = np.zeros((comb(committee.size - 1, members - 1), vector_bytes(size, bits)), np.uint8)
     subsets, done = list(combinations(range(committee.size), members)), 0
     step = max(1, AT_ONCE // (size * members))
     key = Persistence.from_words(shared.copy())
@@ -93,7 +102,7 @@ def _vectors(context: PartyContext, info: KeyInfo, sharing: SubsetSharing, index
         for first in range(0, len(subsets), step):
             mine = [subset for subset in subsets[first : first + step] if me in subset]
             chooses = np.array([subset[-1] != me for subset in mine], bool)
-            rows = made[done : done + len(mine)]
+            rows = np.zeros((len(mine), size), np.uint64)
             private = np.frombuffer(bytearray(os.urandom(8 * size * int(chooses.sum()))), np.uint64)
             if bits < 64:
                 private &= np.uint64((1 << bits) - 1)
@@ -105,7 +114,8 @@ def _vectors(context: PartyContext, info: KeyInfo, sharing: SubsetSharing, index
             rows[~chooses] = opened.view(np.uint64).reshape(-1, size)
             if bits < 64:
                 rows &= np.uint64((1 << bits) - 1)
-            wipe(private, opened)
+            made[done : done + len(mine)] = packed(rows, bits)
+            wipe(private, opened, rows)
             done += len(mine)
     except BaseException:
         wipe(made)

@@ -92,14 +92,16 @@ def _path(folder: Path, sharing: SubsetSharing, index: int) -> Path:
     return folder / f"lisss-{index}-{sharing.id}.kqs"
 
 
-def write_vectors(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: int, index: int, vectors: Words) -> None:
-    """Stores this party's shares [subsets, length] of a secret vector. They do not count before :func:`publish`."""
-    bits = ring_bits(info.secrets[index].domain)
-    packed = np.packbits((vectors & np.uint64(1)).astype(np.uint8), axis=1, bitorder="little") if bits == 1 else vectors.astype("<u8")
-    try:
-        ShareFile.write(str(_path(folder, sharing, index)), _header(info, sharing, party, index), packed.tobytes())
-    finally:
-        packed.fill(0)
+def packed(vectors: Words, bits: int) -> NDArray[np.uint8]:
+    """Vectors [count, length] modulo 2^bits in the form of the file: [count, :func:`vector_bytes`]."""
+    if bits == 1:
+        return np.packbits((vectors & np.uint64(1)).astype(np.uint8), axis=1, bitorder="little")
+    return vectors.astype("<u8").view(np.uint8)
+
+
+def write_vectors(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: int, index: int, vectors: NDArray[np.uint8]) -> None:
+    """Stores this party's shares of a secret vector, [subsets, bytes] as :func:`packed` gives them. They do not count before :func:`publish`."""
+    ShareFile.write(str(_path(folder, sharing, index)), _header(info, sharing, party, index), vectors.tobytes())
 
 
 def publish(folder: Path, info: KeyInfo, sharing: SubsetSharing) -> None:
@@ -130,14 +132,22 @@ def read_sharing(folder: Path, info: KeyInfo) -> SubsetSharing:
     path = folder / SUBSETS
     if not path.exists():
         raise KeyFileError(f"{path}: no shares for subsets: make them with keyquorum toprf share")
+    sharing = sharing_in(path)
+    if sharing.members > info.parties:
+        raise KeyFileError(f"{path} is damaged: make new shares with keyquorum toprf share")
+    if sharing.key_id != info.key_id:
+        raise KeyFileError(f"{path} is of another key: make new shares with keyquorum toprf share")
+    return sharing
+
+
+def sharing_in(path: Path) -> SubsetSharing:
+    """The sharing in a file ``lisss.json``. Raises KeyFileError for a damaged one."""
     try:
         sharing = SubsetSharing(**json_loads(path.read_text()))
-        if not (is_hex(sharing.id, 32) and is_hex(sharing.key_id, 32) and is_count(sharing.members, 2) and sharing.members <= info.parties):
+        if not (is_hex(sharing.id, 32) and is_hex(sharing.key_id, 32) and is_count(sharing.members, 2)):
             raise ValueError("entries of other types")
     except (ValueError, TypeError):
         raise KeyFileError(f"{path} is damaged: make new shares with keyquorum toprf share") from None
-    if sharing.key_id != info.key_id:
-        raise KeyFileError(f"{path} is of another key: make new shares with keyquorum toprf share")
     return sharing
 
 

@@ -28,7 +28,7 @@ TABLE_BITS = 189
 """Of the probabilities of :func:`table_gaussian`."""
 
 
-def wipe(*arrays: NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.float64]) -> None:
+def wipe(*arrays: NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.float64] | NDArray[np.uint8]) -> None:
     """Overwrites arrays that held secrets."""
     for array in arrays:
         array.fill(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from keyquorum.model.inspected import Candidate, Kind, Report, openness
+from keyquorum.schemes.subset_shares import SUBSETS, sharing_in
 
 from .evaluations import JOURNAL, read_journal
 from .policy import POLICY, read_policy
@@ -25,6 +26,12 @@ def _journal(candidate: Candidate) -> Report:
     return Report([*lines, *openness(candidate.path)], "a checksum of every line", {"key_id": counts.key_id, "total": counts.total})
 
 
+def _subsets(candidate: Candidate) -> Report:
+    sharing = sharing_in(candidate.path)
+    line = f"shares of key {sharing.key_id} for subsets: any {sharing.members} parties have the key together, sharing {sharing.id}"
+    return Report([line, *openness(candidate.path)], details=vars(sharing))
+
+
 def _values(candidate: Candidate) -> Report:
     lines = (candidate.text or "").splitlines()
     count, size = len(lines), len(lines[0]) // 2
@@ -38,5 +45,6 @@ def _is_values(candidate: Candidate) -> bool:
 KINDS = (
     Kind("policy of evaluations", lambda c: c.named(POLICY), _policy, ("schemes/prf/policy",)),
     Kind("count of evaluations", lambda c: c.named(JOURNAL), _journal, ("schemes/prf/evaluations",)),
+    Kind("shares for subsets", lambda c: c.named(SUBSETS), _subsets, ("schemes/subset_shares",)),
     Kind("values of a pseudorandom function", _is_values, _values, ("cli/toprf",)),
 )
