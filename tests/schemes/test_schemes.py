@@ -54,13 +54,13 @@ def test_a_request_survives_its_job(name: str) -> None:
 
 
 def test_jobs_of_benchmarks_are_apart() -> None:
-    assert set(job_kinds()) == {"keygen", "decrypt", "pool_fill", "toprf_fill", "program"} and all(
+    assert set(job_kinds()) == {"keygen", "decrypt", "pool_fill", "toprf_fill", "toprf_share", "program"} and all(
         kind.startswith("bench:") for kind in job_kinds("bench")
     )
     for kind in [*job_kinds(), *job_kinds("bench")]:
         assert callable(find_job(kind).run)
     for kind in ("bench:", "bench:dance", "decrypt:", "os:path", "lwe_keygen", 3, None):
-        with pytest.raises(KeyQuorumError, match=r"unknown job .*: choose one of keygen, decrypt, pool_fill, toprf_fill, program"):
+        with pytest.raises(KeyQuorumError, match=r"unknown job .*: choose one of keygen, decrypt, pool_fill, toprf_fill, toprf_share, program"):
             find_job(kind)
 
 

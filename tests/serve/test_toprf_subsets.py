@@ -24,7 +24,7 @@ from tests.serve.test_toprf import Served
 
 
 def share(committee: Committee, members: int) -> None:
-    run_in_process(committee, lambda context: run_job(context, {"kind": "share", "key": "prf", "members": members}), timeout=60)
+    run_in_process(committee, lambda context: run_job(context, {"kind": "toprf_share", "key": "prf", "members": members}), timeout=60)
 
 
 def shares_of(committee: Committee, numbers: tuple[int, ...]) -> list[np.ndarray]:

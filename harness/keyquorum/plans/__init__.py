@@ -1,4 +1,4 @@
 """Plans: key generation and decryption as lists of programs and local steps. The only floor that knows both MPC and FHE."""
 
-JOBS = {"keygen": "keygen", "decrypt": "decrypt", "pool_fill": "pool_jobs", "toprf_fill": "pool_jobs", "program": "program", "share": "share"}
+JOBS = {"keygen": "keygen", "decrypt": "decrypt", "pool_fill": "pool_jobs", "toprf_fill": "pool_jobs", "toprf_share": "share", "program": "program"}
 """Jobs of parties, and the modules of this package that define them (:mod:`keyquorum.parties.jobs`)."""

@@ -43,7 +43,7 @@ Words = NDArray[np.uint64]
 
 
 def check_share(committee: Committee, party: int, job: Json) -> None:
-    """The checks of the job ``share`` that a party makes alone."""
+    """The checks of the job ``toprf_share`` that a party makes alone."""
     _info(committee, party, job)
 
 
@@ -57,9 +57,9 @@ def _info(committee: Committee, party: int, job: Json) -> KeyInfo:
     return info
 
 
-@party_job("share", {"key": str, "members": int}, check=check_share)
+@party_job("toprf_share", {"key": str, "members": int}, check=check_share)
 def share_job(context: PartyContext, job: Json) -> Json:
-    """The job ``share``: shares of the key ``key`` for all subsets of ``members`` parties."""
+    """The job ``toprf_share``: shares of the key ``key`` for all subsets of ``members`` parties."""
     info, folder = _info(context.committee, context.party, job), context.committee.key_folder(context.party, job["key"])
     context.session.compare("key", info.digest)
     sharing = SubsetSharing(info.key_id, context.session.toss(16).hex(), job["members"])

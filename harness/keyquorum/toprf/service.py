@@ -41,7 +41,7 @@ def toprf_share(committee: Committee | PathLike, key: str, members: int, progres
     committee = api.as_committee(committee)
     info = load_prf_key(api.key_folder(committee, key))
     size = check_subsets(committee, info, members)
-    run_processes(committee.folder, {"kind": "share", "key": key, "members": members}, progress)
+    run_processes(committee.folder, {"kind": "toprf_share", "key": key, "members": members}, progress)
     return size
 
 
