@@ -25,3 +25,11 @@ def test_the_rows_of_a_default_run() -> None:
         (method, protocol, n) for method in ("circuit", "table") for protocol, n in (("ring", 3), ("semi2k", 2), ("semi2k", 4), ("spdz2k", 2))
     }
     assert max(row.batch for row in rows if row.method == "table") == 64
+
+
+def test_a_line_of_lwe_ciphertexts() -> None:
+    """A party of two sends the masked bit of 11,520 + 128 roundings, and 31-bit openings before them, in 40 layers."""
+    line, row = measure(Measurement("circuit", "semi2k", 2, 1, "none", "H"))
+    assert re.match(r"toprf: system=H method=circuit protocol=semi2k n=2 ms=\d+\.\d\d mb=0\.\d{6} per_s=\d+ batch=1 link=none ", line)
+    assert row["wrong"] == 0
+    assert 31 * 11648 / 8 <= float(str(row["mb"])) * 1e6 < 1e6

@@ -2,6 +2,6 @@
 
 JOBS = {
     "decrypt": "decryption", "exchanges": "exchanges", "parity": "parity.embedded", "dishonest": "dishonest", "paper004": "paper004",
-    "sweep": "sweep.party", "toprf": "toprf",
+    "sweep": "sweep.party", "toprf": "toprf", "toprf-lwe": "toprf_lwe",
 }  # fmt: skip
 """Jobs of benchmarks, whose kinds begin with ``bench:``, and the modules that define them (:mod:`keyquorum.parties.jobs`)."""

@@ -1,6 +1,9 @@
 """AES-128 under a shared key, the pseudorandom function of a threshold OPRF, beside the figures of paper 003 (params/published/003_table1_oprf.csv).
 
-``circuit`` evaluates S-boxes by ANDs (`aes_blocks`), ``table`` by one-hot vectors that were made before (`aes_hot`, `aes_blocks_table`). Every party is a
+Systems H and H-128 are the paper's evaluation on LWE ciphertexts without its dealer (:mod:`.toprf_lwe`): H with the paper's dimension, H-128 with about 128
+bits of security; ``method`` is the rounding, ``wrong`` the blocks that differ from `aes_blocks`.
+
+System native: ``circuit`` evaluates S-boxes by ANDs (`aes_blocks`), ``table`` by one-hot vectors that were made before (`aes_hot`, `aes_blocks_table`). Every party is a
 process of this host, over TLS. Blocks and results are shared, as those of a client: its messages to and from the parties are not in the figures.
 
 ``ms``: a batch online, the median of several, at the slowest party, without the correlated randomness that it used; ``mb``: what a party sends in it.
@@ -43,7 +46,9 @@ from keyquorum.terminal.output import console
 
 from .decryption import common_start
 from .keygen import Row, write_table
+from .toprf_lwe import ROUNDINGS, SETS
 
+LWE_COMMITTEES = ((REPLICATED_RING, 3), (ADDITIVE_RING, 2), (ADDITIVE_RING, 4))
 DOMAIN = "Z2^1"
 """Shares modulo 2: there bits and elements convert locally, without MACs."""
 METHODS = ("circuit", "table")
@@ -68,6 +73,7 @@ class Measurement:
     parties: int
     batch: int
     link: str
+    system: str = "native"
 
 
 class Cipher:
@@ -181,6 +187,8 @@ def measure(asked: Measurement) -> tuple[str, Row]:
     """The printed line and the row of a measurement."""
     busy = busy_cores()
     job: Json = {"kind": "bench:toprf", "method": asked.method, "batch": asked.batch}
+    if asked.system in SETS:
+        job = {"kind": "bench:toprf-lwe", "parameters": SETS[asked.system], "rounding": ROUNDINGS[asked.method]}
     if asked.link != "none":
         job["link"] = asked.link
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as folder:
@@ -188,7 +196,7 @@ def measure(asked: Measurement) -> tuple[str, Row]:
         results = run_processes(committee.folder, job, io_timeout=600)
     online, offline = (max(r[name] for r in results) for name in ("online", "offline"))
     row: Row = {
-        "system": "native", "method": asked.method, "protocol": asked.protocol, "n": asked.parties, "ms": f"{1e3 * online:.2f}",
+        "system": asked.system, "method": asked.method, "protocol": asked.protocol, "n": asked.parties, "ms": f"{1e3 * online:.2f}",
         "mb": f"{max(r['sent'] for r in results) / 1e6:.6f}", "per_s": per_second(asked.batch, online), "batch": asked.batch, "link": asked.link,
         "offline_ms": f"{1e3 * offline:.2f}", "offline_mb": f"{max(r['offline_sent'] for r in results) / 1e6:.6f}",
         "offline_per_s": per_second(asked.batch, offline), "rounds": results[0]["rounds"], "runs": min(r["runs"] for r in results),
@@ -203,6 +211,8 @@ def published_lines() -> Iterator[str]:
     for row in published.load("003_table1_oprf"):
         parties = "" if row["parties"] is None else f" n={row['parties']}"
         yield f"toprf: paper=003 protocol={row['protocol']!r}{parties} batch=1 seconds={row['seconds']} mb={row['mb']} (cited, on another machine)"
+    for n in (2, 4):
+        yield f"toprf: paper=003 formula=2.25t+0.63 n={n} batch=1 mb={2.25 * n + 0.63:.2f}"
 
 
 def measurements() -> list[Measurement]:
@@ -216,13 +226,15 @@ def measurements() -> list[Measurement]:
                     continue
                 links = LINKS if batch < max(BATCHES) else LINKS[:1]
                 rows += [Measurement(method, protocol, parties, batch, link) for link in links]
+    systems = [(system, *committee) for system in SETS for committee in LWE_COMMITTEES]
+    rows += [Measurement(method, protocol, n, 1, link, system) for system, protocol, n in systems for method in METHODS for link in LINKS]
     return rows
 
 
 def main() -> int:
     """Measures every row that the options leave."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    axes = ("method", "protocol", "parties", "batch", "link")
+    axes = ("system", "method", "protocol", "parties", "batch", "link")
     for name in axes:
         parser.add_argument(f"--{name}", default="", help="some of them, comma-separated (default: all)")
     options = parser.parse_args()
