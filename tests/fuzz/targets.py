@@ -339,9 +339,8 @@ def _parse_parameters(data: bytes) -> None:
 def _parameters() -> list[bytes]:
     folder = Path(__file__).resolve().parents[2] / "params"
     files = (path.read_bytes() for path in sorted(folder.glob("*.toml")) if path.stat().st_size < 1500)
-    shipped = [
-        data for data in files if b'scheme = "tfhe"' not in data and b'scheme = "fhew"' not in data
-    ]  # those are compared with the shipped sets
+    # Sets of these schemes are compared with the shipped ones.
+    shipped = [data for data in files if not any(f'scheme = "{scheme}"'.encode() in data for scheme in ("tfhe", "fhew", "prf-lwe"))]
     return [*(set_.to_toml().encode() for set_ in _SETS), *shipped]
 
 
@@ -447,7 +446,7 @@ class _Context:
         raise _Reached
 
 
-_PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "decrypt", "program")
+_PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "toprf_share", "decrypt", "program")
 """The others measure, and are written by the program that measures."""
 
 
@@ -575,7 +574,7 @@ def _parse_message(data: bytes) -> None:
 
 def _parse_points(data: bytes) -> None:
     channel, kind = Channel(data), object.__new__(toprf.ToprfKind)
-    kind.key_id, kind._held, kind.limit = "ab" * 16, (0, 1), 1 << 15
+    kind.key_id, kind._held, kind._named, kind.limit = "ab" * 16, (0, 1), None, 1 << 15
     while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
         parsed = kind.read(*message)
         _, _, count = toprf._counted(("0a" * 32 + "/request1", parsed))

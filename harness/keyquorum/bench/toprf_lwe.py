@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +15,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
-from keyquorum.programs import Call, Layout, signatures
+from keyquorum.programs import Layout, signatures
 from keyquorum.schemes.prf_lwe.circuit import aes_forms
 from keyquorum.schemes.prf_lwe.evaluate import Evaluator, open_masked_bits
 from keyquorum.schemes.prf_lwe.key import BITS, PUBLIC_FILE, round_keys_of
@@ -27,7 +25,7 @@ from keyquorum.schemes.prf_lwe.tables import gate_rounding, gate_tables
 
 from .decryption import common_start
 
-Words = NDArray[Any]
+Words = NDArray[np.uint64]
 BLOCK = 128
 RUNS = 3
 ROUNDINGS = {"circuit": "round_ltz_circuit", "table": "round_ltz_table"}
@@ -98,12 +96,7 @@ def _difference(context: PartyContext, protocol: str, blocks: Persistence, keys:
     layout = Layout(blocks=BLOCK, keys=keys.length)
     call = signatures.aes_blocks(size=1, direction="encrypt", destination="share", blocks=layout["blocks"], keys=layout["keys"])
     context.backend.run(protocol, BITS, call, persistence=file, keep=True)
-    run = partial(_words, context, protocol)
-    return open_masked_bits(run, result, file.tail(BLOCK))
-
-
-def _words(context: PartyContext, protocol: str, call: Call, **options: Any) -> Words:
-    return context.backend.run(protocol, BITS, call, **options).words
+    return open_masked_bits(lambda call, **options: context.backend.run(protocol, BITS, call, **options).words, result, file.tail(BLOCK))
 
 
 __all__ = ["ROUNDINGS", "SETS", "toprf_lwe_job"]

@@ -137,7 +137,7 @@ class Evaluator:
             known.fill(0)
             shared.fill(0)
 
-    def _number(self, kind: Any, gates: Indices) -> Indices:
+    def _number(self, kind: int | Indices, gates: Indices) -> Indices:
         """Numbers of ciphertexts of gates in an item: of kind 0 and 1 the masks, from 2 on the entries of the table."""
         made: Indices = self.kind.masks + kind * self.forms.ands + gates
         return made
