@@ -137,7 +137,11 @@ def out_of_descriptors(party: Party) -> bool:
 def test_a_receiver_that_is_not_admitted_gets_the_reason(party: Party, size: int) -> None:
     """Whether it notices at a read or at a write; the error has the remedy. Admitted receivers are served as before."""
     committee: Any = SimpleNamespace(
-        ring_protocol="semi2k", size=1, parties=[SimpleNamespace(fingerprint=party.fingerprint)], local_parties=lambda: [0]
+        ring_protocol="semi2k",
+        size=1,
+        parties=[SimpleNamespace(fingerprint=party.fingerprint)],
+        local_parties=lambda: [0],
+        number_of=lambda index: index,
     )
     for _ in range(5):
         receiver = Receiver(committee, party.folder / "eve.pem", [("127.0.0.1", party.listener.port)], 5.0)

@@ -226,9 +226,9 @@ class Daemon:
             session.close()
 
     def _propose(self, pool: Pool | None) -> Plan:
-        """The next plan of party 0: as many requests as the pool and a batch allow, in their order; or filling the pool, if no request can be
-        served."""
-        left, size, keep = self._left(pool), 0, self.service.keep
+        """The next plan of party 0: as many requests as the pool and a batch allow, in their order. It fills the pool if there is no request that is proposed for the
+        first time, and if one needs more items than there are: a receiver that asks some parties alone, or often, must not keep the pool from being filled."""
+        left, size, keep, short = self._left(pool), 0, self.service.keep, False
         chosen: list[tuple[str, str]] = []
         refused: list[tuple[str, int, int]] = []
         waiting = self.requests.wait(TICK if left >= keep else 0.0)
@@ -239,10 +239,13 @@ class Daemon:
             count = request.parsed.count
             if count > max(left, keep):
                 refused.append((request.key, count, left))
+            elif count > left:
+                short = True
             elif size + count <= left and (not chosen or size + count <= self._most):
                 chosen.append((request.key, request.parsed.digest))
                 size += count
-        fill = self._fill if left < keep and not chosen else 0
+        first = any(key not in self._deferred for key, _ in chosen)
+        fill = self._fill if left < keep and (short or not first) else 0
         before = time.monotonic() - DEFERRED_SECONDS
         return Plan(fill, chosen, refused, [key for key, _ in chosen if self._deferred.get(key, before) < before])
 
@@ -264,11 +267,8 @@ class Daemon:
             self.requests.wait(0)  # late ones are answered
             if plan.fill and pool is not None and pool.left >= self.service.keep + self.service.chunk:
                 raise PartyError(f"party 0 would fill a pool that has {pool.left:,} items, --keep is {self.service.keep:,}: see what runs there")
-        until = time.monotonic() + 1.0
-        for key, count, left in plan.refuse:
-            if group.member:  # the other parties get no requests
-                self.requests.get(key, max(0.0, until - time.monotonic()))
-            self.requests.answer(
+        for key, count, left in plan.refuse if group.member else []:  # the other parties get no requests
+            self.requests.refuse(
                 key,
                 PoolTooSmall(
                     f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool ({self.served_key.fill_command}, or serve with a larger --keep)"

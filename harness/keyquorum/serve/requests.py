@@ -14,6 +14,8 @@ from .kinds.base import Asked, ParsedRequest
 
 Key = str
 """Fingerprint of the receiver, a slash, and the id that the receiver chose."""
+LATE_SECONDS, MOST_LATE = 10.0, 1024
+"""How long a refusal waits for a request that has not come yet, and how many wait."""
 
 
 @dataclass
@@ -37,17 +39,23 @@ class Requests:
     def __init__(self, patience: float, admit: Callable[[Asked], None] = lambda asked: None) -> None:
         self.patience, self._admit = patience, admit
         self._waiting: dict[Key, Request] = {}
+        self._refused: dict[Key, tuple[float, BaseException]] = {}
         self._changed = threading.Condition()
         self._closed: BaseException | None = None
 
     def add(self, key: Key, parsed: ParsedRequest) -> Request:
-        """Adds a request. Raises CiphertextError for a key that is in use, the error of ``admit``, and the error of :meth:`close` after it."""
+        """Adds a request. One that was refused before it came has its error already. Raises CiphertextError for a key that is in use, the error of ``admit``, and the
+        error of :meth:`close` after it."""
         request = Request(key, parsed, time.monotonic() + self.patience)
         with self._changed:
             if self._closed is not None:
                 raise self._closed
             if key in self._waiting:
                 raise CiphertextError("a request of this id is under way: take another id")
+            until, error = self._refused.pop(key, (0.0, None))
+            if error is not None and until > time.monotonic():
+                request.done.set_exception(error)
+                return request
             self._admit(request.asked)
             self._waiting[key] = request
             self._changed.notify_all()
@@ -84,6 +92,17 @@ class Requests:
             request.done.set_exception(result)
         else:
             request.done.set_result(result)
+
+    def refuse(self, key: Key, error: BaseException) -> None:
+        """Ends a request with an error: now, or when it comes. A party whose copy is late, or never comes, holds up nobody."""
+        with self._changed:
+            if key not in self._waiting:
+                now = time.monotonic()
+                self._refused = {k: kept for k, kept in self._refused.items() if kept[0] > now}
+                if len(self._refused) >= MOST_LATE:
+                    del self._refused[next(iter(self._refused))]
+                self._refused[key] = now + LATE_SECONDS, error
+        self.answer(key, error)
 
     def close(self, error: BaseException) -> None:
         """Ends all requests with an error, and accepts no more."""
