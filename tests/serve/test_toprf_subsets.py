@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import threading
+import time
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -14,7 +19,7 @@ from keyquorum.model.subset import subset_of
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.schemes.key_folder import load_key
-from keyquorum.schemes.subset_shares import check_subsets, load_subset_shares, read_sharing
+from keyquorum.schemes.subset_shares import SUBSETS, check_subsets, load_subset_shares, read_sharing
 from keyquorum.serve.client import Refused, make_receiver
 from keyquorum.serve.daemon import Daemon, Service
 from keyquorum.toprf import Toprf, set_policy
@@ -72,6 +77,9 @@ def test_two_subsets_have_the_values_of_the_whole(tmp_path: Path) -> None:
         finally:
             served.stop()
         assert not served.failures
+        for party in numbers:  # members are numbered from 0 in messages, and by the whole committee in files
+            lines = [json.loads(line) for line in (committee.party_folder(party) / "audit.jsonl").read_text().splitlines()]
+            assert {line["party"] for line in lines} == {party} and lines[-1]["parties"] == list(numbers)
     whole = Served(committee, b"", key_id, identity)
     whole.start()
     try:
@@ -109,6 +117,58 @@ def test_a_run_that_breaks_off(tmp_path: Path, point: str, monkeypatch: pytest.M
     bits = np.bitwise_xor.reduce(shares_of(committee, (0, 2)))[:128].astype(np.uint8)
     assert np.packbits(bits, bitorder="little").tobytes() == key_of(committee)
     assert all(len(list(committee.key_folder(p, "prf").glob("lisss-*"))) == 1 for p in range(3))
+
+
+def test_sharings_of_two_runs_do_not_meet(tmp_path: Path) -> None:
+    """Party 0 has the shares of an earlier run: it refuses party 1, and nothing is counted. With the ids left out of what is compared they connect."""
+    committee = committee_with_key(tmp_path, "rep-field", 3)
+    make_receiver(committee, "web")
+    folder, aside = committee.key_folder(0, "prf"), tmp_path / "aside"
+    share(committee, 2)
+    shutil.copytree(folder, aside)
+    share(committee, 2)
+    for file in folder.glob("lisss*"):
+        file.unlink()
+    for file in aside.glob("lisss*"):
+        shutil.copy(file, folder)
+    assert (folder / SUBSETS).read_bytes() != (committee.key_folder(1, "prf") / SUBSETS).read_bytes()
+    for party in range(2):
+        set_policy(committee, party, "prf", 10)
+    for compared in (True, False):
+        logs: list[str] = []
+        daemons = [Daemon(subset_of(committee, (0, 1)), i, Service("prf", patience=20.0), log=logs.append) for i in range(2)]
+        if not compared:
+            for daemon in daemons:
+                daemon.served_key.compared = {}
+        threads = [threading.Thread(target=daemon.run, daemon=True) for daemon in daemons]
+        for thread in threads:
+            thread.start()
+        try:
+            wanted = "sharing" if compared else "connected to all"
+            end = time.monotonic() + 20
+            while not any(wanted in line for line in logs) and time.monotonic() < end:
+                time.sleep(0.05)
+            assert any(wanted in line for line in logs), logs
+            assert compared != any(line.startswith("connected") for line in logs)
+        finally:
+            for daemon in daemons:
+                daemon.stop()
+            for thread in threads:
+                thread.join(30)
+                assert not thread.is_alive()
+
+
+def test_too_many_shares_are_refused(tmp_path: Path) -> None:
+    """With the formula; just below the bound they are made."""
+    committee = committee_with_key(tmp_path, "semi", 2)
+    info = load_key(committee.key_folder(0, "prf"))
+
+    def of(parties: int) -> Committee:
+        return replace(committee, parties=committee.parties[:1] * parties, threshold=parties - 1)
+
+    assert check_subsets(of(21), info, 10) == 176 * 167_960
+    with pytest.raises(ParameterError, match=r"C\(22, 9\) = 497,420 shares of 176 bytes are 87,545,920 bytes at each party, above 64,000,000"):
+        check_subsets(of(23), info, 10)
 
 
 def test_refused(tmp_path: Path) -> None:

@@ -80,8 +80,10 @@ def share(
     """
     with progress_bars() as report:
         size = toprf_share(folder, key, members, report)
+    tolerated = Committee.load(folder).threshold
     console.print(f"key {key}: any {members} parties evaluate (--parties), and have the key together; {size:,} bytes at each party", markup=False)
-    emit({"key": key, "members": members, "bytes_a_party": size})
+    console.print(f"corrupt parties that learn nothing of the key: before up to {tolerated}, from now on up to {members - 1}", markup=False)
+    emit({"key": key, "members": members, "threshold_before": tolerated, "threshold": members - 1, "bytes_a_party": size})
 
 
 @app.command("fill")

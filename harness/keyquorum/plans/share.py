@@ -107,15 +107,18 @@ def _vectors(context: PartyContext, info: KeyInfo, sharing: SubsetSharing, index
             if bits < 64:
                 private &= np.uint64((1 << bits) - 1)
             call = lisss_share(parties=committee.size, members=members, size=size, first=first, count=min(step, len(subsets) - first))
-            opened = context.backend.run(
-                protocol, vector.domain, call, threshold=committee.threshold, private=private.view(np.int64), persistence=key
-            ).words
-            rows[chooses] = private.reshape(-1, size)
-            rows[~chooses] = opened.view(np.uint64).reshape(-1, size)
-            if bits < 64:
-                rows &= np.uint64((1 << bits) - 1)
-            made[done : done + len(mine)] = packed(rows, bits)
-            wipe(private, opened, rows)
+            try:
+                opened = context.backend.run(
+                    protocol, vector.domain, call, threshold=committee.threshold, private=private.view(np.int64), persistence=key
+                ).words
+                rows[chooses] = private.reshape(-1, size)
+                rows[~chooses] = opened.view(np.uint64).reshape(-1, size)
+                wipe(opened)
+                if bits < 64:
+                    rows &= np.uint64((1 << bits) - 1)
+                made[done : done + len(mine)] = packed(rows, bits)
+            finally:
+                wipe(private, rows)
             done += len(mine)
     except BaseException:
         wipe(made)

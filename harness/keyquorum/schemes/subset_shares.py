@@ -159,21 +159,34 @@ def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) 
             f"{folder / SUBSETS}: any {sharing.members} parties evaluate, not the {len(subset.numbers)} of {numbers_text(subset.numbers)}"
         )
     at = own_subsets(info.parties, sharing.members, number).index(subset.numbers)
-    shares = []
-    for index, vector in enumerate(info.secrets):
-        bits = ring_bits(vector.domain)
-        size = vector_bytes(vector.length, bits)
-        data = bytearray(ShareFile.read(str(_path(folder, sharing, index)), _header(info, sharing, number, index)))
-        try:
-            if len(data) != size * comb(info.parties - 1, sharing.members - 1):
-                raise KeyFileError(f"{_path(folder, sharing, index)}: of another length: make new shares with keyquorum toprf share")
-            own = np.frombuffer(data, np.uint8)[size * at : size * (at + 1)]
-            words = np.unpackbits(own, bitorder="little")[: vector.length].astype(np.uint64) if bits == 1 else own.view("<u8").astype(np.uint64)
-            shares.append(Persistence.from_words(words[None, :].copy()))
-            words.fill(0)
-        finally:
-            np.frombuffer(data, np.uint8).fill(0)
+    shares: list[Persistence] = []
+    try:
+        for index in range(len(info.secrets)):
+            shares.append(_load_vector(folder, info, sharing, number, index, at))
+    except BaseException:
+        for share in shares:
+            share.wipe()
+        raise
     return sharing, shares
+
+
+def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: int, index: int, at: int) -> Persistence:
+    """The share of a secret vector in subset ``at`` of those that have party ``number``."""
+    vector = info.secrets[index]
+    bits = ring_bits(vector.domain)
+    size = vector_bytes(vector.length, bits)
+    data = bytearray(ShareFile.read(str(_path(folder, sharing, index)), _header(info, sharing, number, index)))
+    try:
+        if len(data) != size * comb(info.parties - 1, sharing.members - 1):
+            raise KeyFileError(f"{_path(folder, sharing, index)}: of another length: make new shares with keyquorum toprf share")
+        own = np.frombuffer(data, np.uint8)[size * at : size * (at + 1)]
+        words = np.unpackbits(own, bitorder="little")[: vector.length].astype(np.uint64) if bits == 1 else own.view("<u8").astype(np.uint64)
+        try:
+            return Persistence.from_words(words[None, :].copy())
+        finally:
+            words.fill(0)
+    finally:
+        np.frombuffer(data, np.uint8).fill(0)
 
 
 def info_in(info: KeyInfo, subset: Subset) -> KeyInfo:

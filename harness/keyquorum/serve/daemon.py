@@ -104,6 +104,8 @@ class Daemon:
         mac_key.check_party(committee, party)
         sweep(committee.party_folder(party))
         self.committee, self.party, self.service, self._log = committee, party, service, log
+        self._number = committee.number_of(party)
+        """Of this party, for people and files: a subset numbers its members from 0."""
         self._audit_path = audit or committee.party_folder(party) / AUDIT_LOG
         self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
         self._waits_for = ""
@@ -112,7 +114,7 @@ class Daemon:
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
         if committee.party_folder(party).is_dir() and not self._lock.take():
             raise CommitteeError(
-                f"party {committee.number_of(party)} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
+                f"party {self._number} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
             )
         try:
             prepare()
@@ -141,7 +143,7 @@ class Daemon:
         self.requests = Requests(service.patience, self.served_key.admit)
         self.metrics = Metrics(ports[1])
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
-        self.audit = AuditLog(self._audit_path, {"party": party, "key_id": self.served_key.key_id, **self.served_key.audited}, self._log)
+        self.audit = AuditLog(self._audit_path, {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited}, self._log)
         self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, count, self.audit)
         addresses = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
@@ -164,7 +166,7 @@ class Daemon:
                     self.requests.wait(0)  # late ones are answered
                     self._stop.wait(0.2)
         finally:
-            self.requests.close(PartyError(f"party {self.party} stops serving: send the request again when it is back"))
+            self.requests.close(PartyError(f"party {self._number} stops serving: send the request again when it is back"))
             self.listener.close()
             self.metrics.close()
             self.audit.close()
@@ -210,12 +212,12 @@ class Daemon:
             self._log("connected to all parties")
             while not self._stop.is_set():
                 self._cycle(context, group, pool, running)
-            raise PartyError(f"party {self.party} was stopped")
+            raise PartyError(f"party {self._number} was stopped")
         except BaseException as error:
             lost = PartyError(f"the batch was interrupted ({error}): send the request again")
             for key in running:
                 self.requests.answer(key, lost)
-            session.abort(reason_of(self.party, error))
+            session.abort(reason_of(self._number, error))
             if isinstance(error, PartyError) and self._stop.is_set():
                 return
             raise
@@ -316,7 +318,10 @@ class Daemon:
             elif set(states) != {HERE}:
                 other = next(party for party, state in enumerate(states) if state != HERE)
                 self.requests.answer(
-                    key, PartyError(f"party {other} has not got this request, or another one, or refuses it: send the same to every party")
+                    key,
+                    PartyError(
+                        f"party {self.committee.number_of(other)} has not got this request, or another one, or refuses it: send the same to every party"
+                    ),
                 )
             else:
                 common.append(have[i] or key)
@@ -335,7 +340,7 @@ class Daemon:
                 for request in requests:
                     self.requests.answer(request.key, error)
                 if isinstance(error, PolicyError):
-                    raise PartyError(f"party {self.party}: {error}") from None
+                    raise PartyError(f"party {self._number}: {error}") from None
                 return
         for request, answer in zip(requests, answers, strict=True):
             self.requests.answer(request.key, answer)

@@ -74,6 +74,7 @@ class ToprfKind(ServedKind):
         if subset is not None and service.method == "table":
             raise ParameterError("one-time tables are of the whole committee: parties of a subset serve with --method circuit")
         self.variant = aes_tables(committee) if service.method == "table" else None
+        self._committee = committee
         self._named = None if subset is None else list(subset.numbers)
         self.unit, self.batch = 1, 2 * MOST_INPUTS
         self.limit = len(self._held) * MOST_INPUTS * BLOCK
@@ -140,11 +141,15 @@ class ToprfKind(ServedKind):
         for other, digests in mine.items():
             theirs = session.recv(other, COPY * len(have))
             if len(theirs) != len(digests):
-                raise PartyError(f"party {other} sent {len(theirs)} bytes for {len(have)} requests: run the same version everywhere")
+                raise PartyError(
+                    f"party {self._committee.number_of(other)} sent {len(theirs)} bytes for {len(have)} requests: run the same version everywhere"
+                )
             for i, asked in enumerate(have):
                 said = theirs[COPY * i : COPY * (i + 1)]
                 if asked is not None and any(said) and said != digests[COPY * i : COPY * (i + 1)]:
-                    refused[i] = CiphertextError(f"party {other} got other shares of the inputs: send both holders of a summand the same")
+                    refused[i] = CiphertextError(
+                        f"party {self._committee.number_of(other)} got other shares of the inputs: send both holders of a summand the same"
+                    )
         return refused
 
     def _digest(self, asked: Asked | None, numbers: Sequence[int]) -> bytes:
