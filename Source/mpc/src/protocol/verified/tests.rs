@@ -161,7 +161,13 @@ impl Setting {
                     }
                 });
                 let mut party = Shamir::new(me, n, t, pairs, streams.collect())?;
-                if let Some(most) = self.most_draws {
+                // A corrupted party does not stop by itself: honest ones have to.
+                let corrupted = self.corrupt.as_ref().is_some_and(|(who, _)| *who == me);
+                if let Some(most) = if corrupted {
+                    Some(usize::MAX)
+                } else {
+                    self.most_draws
+                } {
                     party = party.drawing(most);
                 }
                 let field = Zq::new(self.prime).unwrap();

@@ -79,7 +79,13 @@ fn attacked(most: Option<usize>) -> (Outcome<Vec<u64>>, usize) {
 fn squares_of_zero_blocked_after_some_draws() {
     let (outcome, draws) = attacked(None);
     assert!(outcome.outputs.is_empty());
-    assert_eq!((outcome.checks[0], draws), (Check::Products, MOST_DRAWS));
+    assert!(
+        !outcome.checks.is_empty() && outcome.checks.iter().all(|check| *check == Check::Products),
+        "{:?}",
+        outcome.errors
+    );
+    // The corrupted party may have begun another one.
+    assert!((MOST_DRAWS..=MOST_DRAWS + 1).contains(&draws), "{draws}");
     let said = |error: &String| error.contains("were zero in 8 draws, one after the other");
     assert!(outcome.errors.iter().any(said), "{:?}", outcome.errors);
 }
