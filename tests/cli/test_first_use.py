@@ -13,6 +13,7 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import FHEW_SETS, LWE_SETS, TFHE_SETS
 from keyquorum.model.committee import Committee
 from keyquorum.plans.pool_store import packed_bytes
+from keyquorum.schemes.prf_lwe.parameters import NAMES as SETS_WITH_TABLES
 from keyquorum.serve.client import make_receiver
 
 COMMAND = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
@@ -106,7 +107,7 @@ def test_hints_can_be_pasted(tmp_path: Path) -> None:
 def test_all_parameter_sets_are_listed(tmp_path: Path) -> None:
     """The list has the sets of the other schemes as well, and gives no warnings."""
     out, err = run(tmp_path, "parameters")
-    assert {line.split()[0] for line in out.splitlines()} == {*api_sets(), *LWE_SETS, *TFHE_SETS, *FHEW_SETS, "prf-aes128"}
+    assert {line.split()[0] for line in out.splitlines()} == {*api_sets(), *LWE_SETS, *TFHE_SETS, *FHEW_SETS, *SETS_WITH_TABLES, "prf-aes128"}
     assert err == ""
 
 
