@@ -66,6 +66,14 @@ FIELDS = [EMULATE_FIELD, REPLICATED_FIELD, VERIFIED_FIELD, SHAMIR_3, SHAMIR_5, V
 ALL = [*BINARY, SHAMIR_3, SHAMIR_5, VERIFIED_SHAMIR]
 
 
+class InputsInOrder(ProgramIO):
+    """Inputs of a run, private words before public ones: on MP-SPDZ both are in one file, in this order."""
+
+    def take_private(self, engine: Any, owner: int, count: int) -> Ints | None:
+        assert self._place == (0, 0), "a private input after a public one: read the private inputs first"
+        return super().take_private(engine, owner, count)
+
+
 @dataclass
 class Outcome:
     """What a run gave: shares appended to the share file (opened, centred), outputs, traffic without correlated randomness."""
@@ -130,7 +138,7 @@ def run(
     def one(session: Any) -> tuple[Any, ...]:
         try:
             persistence = _share(session, backend, dealt)
-            io = ProgramIO(
+            io = InputsInOrder(
                 private_inputs=words_of.get(session.party, NO_WORDS),
                 public_inputs=[] if public is None else [np.asarray(public, dtype=np.int64)],
                 other_inputs=words_of if backend.protocol == "emulate" else {},
