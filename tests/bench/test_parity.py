@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from keyquorum.bench.parity.cases import PROTOCOLS, cases, declared
-from keyquorum.programs.header import collection, header
+from keyquorum.bench.parity.reference import reference
+from keyquorum.bench.parity.sampled import sample_of
+from keyquorum.model.errors import ProgramError
+from keyquorum.programs.header import collection, header, parse_header
 
 
 def variants(program: str) -> set[str]:
@@ -31,3 +34,15 @@ def test_headers_name_known_protocols_once() -> None:
             there = header(program).value("on MP-SPDZ", variant).split()
             assert here <= {*PROTOCOLS, "emulate"} and set(there) <= set(PROTOCOLS), program
             assert not here & set(there), f"{program} {variant}: named on both engines and on one alone"
+
+
+def test_samples_of_headers_are_rows() -> None:
+    """The arguments in their order, and random inputs; what does not fit the header is refused."""
+    (row,) = [case for case in cases("ring") if case.program == "open_masked"]
+    assert row.args == ("1000", "0", "1000") and row.shares is not None and len(row.shares) == 2000 and len(set(row.shares.tolist())) > 1900
+    assert reference(row).public == row.shares.reshape(2, -1).sum(axis=0).tolist()
+    head = parse_header("one", "# arguments: contributors size [at=0]\n")
+    assert sample_of(head, "contributors=2 size=3 private=4 stores=5") == (("2", "3"), {"private": 4, "public": 0, "shares": 0, "stores": 5})
+    for text in ("size=3 contributors=2", "contributors=2 word", "contributors=2 size=3 at=0 more=1"):
+        with pytest.raises(ProgramError, match=r"one: sample .*: write the first arguments in their order"):
+            sample_of(head, text)

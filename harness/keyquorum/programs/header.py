@@ -32,6 +32,7 @@ FIELDS = {
     "online rounds": "of the other part",
     "bytes": "the payload that all parties send together",
     "timers": "what the program's timers measure",
+    "sample": "arguments of a row of `make parity` with random inputs, for results that depend on nothing else; then counts of inputs",
 }  # fmt: skip
 """Keys of headers, with their meaning."""
 FORMULAS = ("rounds", "offline rounds", "online rounds", "bytes")

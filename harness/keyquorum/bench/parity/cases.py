@@ -17,6 +17,7 @@ from ..operands import summand_rows
 from .odd import odd_roundings
 from .outcome import Case, Outcome, domain_modulus
 from .reference import reference
+from .sampled import sampled
 from .stored import stored_roundings
 
 Ints = NDArray[np.int64]
@@ -224,4 +225,4 @@ def cases(protocol: str, seed: int = 1) -> list[Case]:
     """All rows of a protocol; inputs are the same for the same seed."""
     builder = _Builder(protocol, np.random.default_rng(seed))
     groups = (builder.conversions, builder.samplers, builder.keys, builder.decryption)
-    return [case for group in groups for case in group()]
+    return [*(case for group in groups for case in group()), *sampled(builder)]

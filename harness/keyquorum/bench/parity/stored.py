@@ -124,16 +124,13 @@ def _gate_bits(size: int) -> Callable[[Outcome], str]:
 
 
 def _encrypted_tables(builder: Any, secret: Ints, n: int) -> Iterator[Case]:
-    """Messages of tables, their encryption, and the opening of masked values."""
+    """Messages of tables, and their encryption."""
     rng, degree = builder.rng, len(secret)
     yield from builder.case(signatures.lwe_gate_bits(size=n), appended=6 * n, check=_gate_bits(n))
     layout = Layout(s=degree, m=n, e=n)
     bodies = signatures.lwe_bodies(n=degree, count=n, shift=31, s=layout["s"], m=layout["m"], e=layout["e"], block=100)
     shares = np.concatenate([secret, rng.integers(0, 2, n), rng.integers(-50, 50, n)])
     yield from builder.case(bodies, public=rng.integers(0, 1 << 32, n * degree), shares=shares)
-    layout = Layout(x=n, r=n)
-    masked = signatures.open_masked(size=n, x=layout["x"], r=layout["r"])
-    yield from builder.case(masked, shares=rng.integers(0, 1 << 40, 2 * n))
 
 
 def _carries(size: int) -> Callable[[Outcome], str]:
