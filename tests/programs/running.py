@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .costs import PROGRAMS, expected
 
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 Q60 = 1152921504606584833
 """A 60-bit prime, 1 mod 2^18."""
 RING, FIELD = "Z2^64", f"F_{Q60}"
@@ -111,6 +112,20 @@ def _open(session: Any, backend: Backend, persistence: Persistence, start: int) 
     return opened if backend.domain == RING else np.where(opened > backend.modulus // 2, opened - backend.modulus, opened)
 
 
+def at_every_party(parties: int, one: Callable[[Any], T]) -> list[T]:
+    """What ``one`` gives for the session of each party, all at once; a party that fails ends the others."""
+
+    def ended(session: Any) -> T:
+        try:
+            return one(session)
+        except BaseException as error:
+            session.abort(f"{type(error).__name__}: {error}")
+            raise
+
+    with ThreadPoolExecutor(parties) as pool:
+        return [f.result() for f in [pool.submit(ended, s) for s in _engine.local_sessions(parties, 60.0)]]
+
+
 def run(
     program: str,
     arguments: Mapping[str, Any],
@@ -136,26 +151,20 @@ def run(
     dealt = None if shares is None else centred(shares, backend.modulus)
 
     def one(session: Any) -> tuple[Any, ...]:
-        try:
-            persistence = _share(session, backend, dealt)
-            io = InputsInOrder(
-                private_inputs=words_of.get(session.party, NO_WORDS),
-                public_inputs=[] if public is None else [np.asarray(public, dtype=np.int64)],
-                other_inputs=words_of if backend.protocol == "emulate" else {},
-                persistence=persistence,
-            )
-            engine = session.engine(backend.protocol, backend.domain, program, backend.threshold or None, seed)
-            result = run_program(engine, PROGRAMS / f"{program}.mpc", words, io)
-            stats = engine.stats()
-            opened = _open(session, backend, persistence, start if opened_from is None else opened_from)
-            return opened, _joined(io.binary_outputs), _joined(io.personal_outputs), stats, result.timers
-        except BaseException as error:
-            session.abort(f"{type(error).__name__}: {error}")
-            raise
+        persistence = _share(session, backend, dealt)
+        io = InputsInOrder(
+            private_inputs=words_of.get(session.party, NO_WORDS),
+            public_inputs=[] if public is None else [np.asarray(public, dtype=np.int64)],
+            other_inputs=words_of if backend.protocol == "emulate" else {},
+            persistence=persistence,
+        )
+        engine = session.engine(backend.protocol, backend.domain, program, backend.threshold or None, seed)
+        result = run_program(engine, PROGRAMS / f"{program}.mpc", words, io)
+        stats = engine.stats()
+        opened = _open(session, backend, persistence, start if opened_from is None else opened_from)
+        return opened, _joined(io.binary_outputs), _joined(io.personal_outputs), stats, result.timers
 
-    sessions = _engine.local_sessions(backend.parties, 60.0)
-    with ThreadPoolExecutor(backend.parties) as pool:
-        results = [f.result() for f in [pool.submit(one, s) for s in sessions]]
+    results = at_every_party(backend.parties, one)
     opened, output, _, stats, timers = results[0]
     for other in results[1:]:
         assert np.array_equal(other[0], opened) and np.array_equal(other[1], output)

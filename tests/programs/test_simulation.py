@@ -7,19 +7,17 @@ The openings are taken from the engine itself, below the programs. The masks com
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum import _engine
 from keyquorum.dsl import Persistence, ProgramIO, run_program
 from scipy import stats
 
 from .costs import PROGRAMS, below_ands
-from .running import REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend
+from .running import REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend, at_every_party
 
 L, J, COUNT = 12, 3, 4096
 FALSE_ALARM = 1e-6
@@ -80,30 +78,24 @@ def see(program: str, backend: Backend, z: Sequence[int], destination: str, mask
     """Runs the online program on shares of z. ``masked``: without it all preprocessing is zero."""
 
     def one(session: Any) -> tuple[list[str], list[np.ndarray], np.ndarray]:
-        try:
-            engine = session.engine(backend.protocol, backend.domain, "deal", None)
-            values = np.asarray(z, dtype=np.int64)
-            dealt = engine.input(0, COUNT, values if session.party == 0 else None)
-            persistence = Persistence()
-            persistence.write(engine, engine.export(dealt))
-            for name, words in masks_of(program):
-                engine = session.engine(backend.protocol, backend.domain, name, None)
-                run_program(engine, PROGRAMS / f"{name}.mpc", [str(w) for w in words], ProgramIO(persistence=persistence))
-            if not masked:
-                persistence.words[:, COUNT:] = 0
-            start, log = persistence.length, Log()
-            engine = session.engine(backend.protocol, backend.domain, program, None)
-            words = [str(w) for w in arguments_of(program, destination)]
-            run_program(Watched(engine, log), PROGRAMS / f"{program}.mpc", words, ProgramIO(persistence=persistence))  # type: ignore[arg-type]
-            read = [np.asarray(engine.read_bits(v) if v.kind == "cb" else engine.read(v)).astype(np.uint64) for _, v in log if v is not None]
-            return [name for name, _ in log], read, persistence.words[:, start:].copy()
-        except BaseException as error:
-            session.abort(f"{type(error).__name__}: {error}")
-            raise
+        engine = session.engine(backend.protocol, backend.domain, "deal", None)
+        values = np.asarray(z, dtype=np.int64)
+        dealt = engine.input(0, COUNT, values if session.party == 0 else None)
+        persistence = Persistence()
+        persistence.write(engine, engine.export(dealt))
+        for name, words in masks_of(program):
+            engine = session.engine(backend.protocol, backend.domain, name, None)
+            run_program(engine, PROGRAMS / f"{name}.mpc", [str(w) for w in words], ProgramIO(persistence=persistence))
+        if not masked:
+            persistence.words[:, COUNT:] = 0
+        start, log = persistence.length, Log()
+        engine = session.engine(backend.protocol, backend.domain, program, None)
+        words = [str(w) for w in arguments_of(program, destination)]
+        run_program(Watched(engine, log), PROGRAMS / f"{program}.mpc", words, ProgramIO(persistence=persistence))  # type: ignore[arg-type]
+        read = [np.asarray(engine.read_bits(v) if v.kind == "cb" else engine.read(v)).astype(np.uint64) for _, v in log if v is not None]
+        return [name for name, _ in log], read, persistence.words[:, start:].copy()
 
-    sessions = _engine.local_sessions(backend.parties, 60.0)
-    with ThreadPoolExecutor(backend.parties) as pool:
-        results = [f.result() for f in [pool.submit(one, s) for s in sessions]]
+    results = at_every_party(backend.parties, one)
     assert all(r[0] == results[0][0] for r in results)
     return Seen(results[0][0], results[0][1], [r[2] for r in results])
 

@@ -6,30 +6,16 @@
     clippy::panic
 )]
 
-use std::thread;
-use std::time::Duration;
+mod common;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{EngineError, EngineOptions, JointLaw, Session, joint_summands};
-use keyquorum_net::local_mesh;
+use keyquorum_mpc::{EngineError, EngineOptions, JointLaw, joint_summands};
+
+use common::parties;
 
 const Q: u64 = 1152921504606584833;
 const SMALL: u64 = 65537;
 const N: usize = 200;
-
-fn parties<T: Send + 'static>(
-    n: usize,
-    body: impl Fn(Session) -> T + Clone + Send + 'static,
-) -> Vec<T> {
-    let threads: Vec<_> = local_mesh(n, Duration::from_secs(20))
-        .into_iter()
-        .map(|transport| {
-            let body = body.clone();
-            thread::spawn(move || body(Session::new(Box::new(transport)).unwrap()))
-        })
-        .collect();
-    threads.into_iter().map(|t| t.join().unwrap()).collect()
-}
 
 fn options(threshold: Option<usize>, seed: Option<&[u8]>) -> EngineOptions {
     EngineOptions {

@@ -6,28 +6,15 @@
     clippy::panic
 )]
 
+mod common;
+
 use std::sync::{Arc, Barrier};
-use std::thread;
-use std::time::Duration;
 
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::{ClearOp, Engine, EngineError, EngineOptions, Session};
-use keyquorum_net::local_mesh;
 use proptest::prelude::*;
 
-fn parties<T: Send + 'static>(
-    n: usize,
-    body: impl Fn(Session) -> T + Clone + Send + 'static,
-) -> Vec<T> {
-    let threads: Vec<_> = local_mesh(n, Duration::from_secs(20))
-        .into_iter()
-        .map(|transport| {
-            let body = body.clone();
-            thread::spawn(move || body(Session::new(Box::new(transport)).unwrap()))
-        })
-        .collect();
-    threads.into_iter().map(|t| t.join().unwrap()).collect()
-}
+use common::parties;
 
 fn open(engine: &mut dyn Engine, value: &keyquorum_mpc::Handle) -> Vec<u64> {
     let opened = engine.open(value).unwrap();

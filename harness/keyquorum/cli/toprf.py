@@ -144,7 +144,7 @@ def serve(
         committee = subset = subset_of(whole, parse_numbers(parties))
         if index not in subset.numbers:
             raise ParameterError(f"party {index} is none of --parties {parties}: name it there, or leave it out")
-        console.print(f"in messages among parties {numbers_text(subset.numbers)} they are numbered from 0", markup=False)
+        console.print(f"errors of connections among parties {numbers_text(subset.numbers)} number them from 0", markup=False)
     check_evaluation(committee, method)
     if rate is None and (total is not None or allow):
         raise ParameterError("--total and --allow are parts of a new policy: name its --rate as well")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import Json, toml_loads
@@ -28,7 +28,7 @@ class LweParameters:
     deviation: float
     noise_bits: int
     source: str
-    scheme: Literal["lwe", "tfhe", "fhew", "prf-lwe"] = "lwe"
+    scheme: str = "lwe"
 
     @property
     def modulus(self) -> int:
@@ -118,7 +118,7 @@ class TfheParameters(LweParameters):
     carry_bits: int
     lwe_noise: int
     glwe_noise: int
-    scheme: Literal["lwe", "tfhe", "fhew", "prf-lwe"] = "tfhe"
+    scheme: str = "tfhe"
 
 
 def tuniform_deviation(b: int) -> float:
@@ -145,7 +145,7 @@ class FhewParameters(LweParameters):
     samples: int
     variance: float
     switch_deviation: float
-    scheme: Literal["lwe", "tfhe", "fhew", "prf-lwe"] = "fhew"
+    scheme: str = "fhew"
 
 
 class Security(NamedTuple):

@@ -134,6 +134,8 @@ class Evaluator:
                 result[self.group.held.index(0)] ^= seen
             return result
         finally:
+            for mask, _ in items:
+                mask.fill(0)
             known.fill(0)
             shared.fill(0)
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
 from keyquorum.fhe import lwe_sets
 from keyquorum.fhe.lwe import LweParameters
@@ -25,7 +24,7 @@ class GateParameters(LweParameters):
     modulus_bits: int
     noise_bound: int
     security_bits: int
-    scheme: Literal["lwe", "tfhe", "fhew", "prf-lwe"] = "prf-lwe"
+    scheme: str = "prf-lwe"
 
     @property
     def modulus(self) -> int:
