@@ -11,7 +11,7 @@ mod common;
 use std::sync::{Arc, Barrier};
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{ClearOp, Engine, EngineError, EngineOptions, Session};
+use keyquorum_mpc::{ClearOp, Engine, EngineError, EngineOptions};
 use proptest::prelude::*;
 
 use common::parties;

@@ -17,7 +17,7 @@ from ..operands import summand_rows
 from .odd import odd_roundings
 from .outcome import Case, Outcome, domain_modulus
 from .reference import reference
-from .sampled import sampled
+from .sampled import BITS, samples
 from .stored import stored_roundings
 
 Ints = NDArray[np.int64]
@@ -220,9 +220,17 @@ class _Builder:
             opened = np.array(reference(ring).public, dtype=np.int64)
             yield from self.case(second, domain=f"F_{t}", private=private, public=opened, shares=z % t)
 
+    def samples(self) -> Iterator[Case]:
+        """Rows that headers state, with random inputs."""
+        for call, variant, counts in samples():
+            words = {name: self.uniform(BITS, counts[name]) for name in ("public", "shares") if counts[name]}
+            size = counts["private"]
+            private = {party: self.uniform(BITS, size) for party in range(CONTRIBUTORS)} if size else {}
+            yield from self.case(call, variant, appended=counts["stores"], private=private, **words)
+
 
 def cases(protocol: str, seed: int = 1) -> list[Case]:
     """All rows of a protocol; inputs are the same for the same seed."""
     builder = _Builder(protocol, np.random.default_rng(seed))
-    groups = (builder.conversions, builder.samplers, builder.keys, builder.decryption)
-    return [*(case for group in groups for case in group()), *sampled(builder)]
+    groups = (builder.conversions, builder.samplers, builder.keys, builder.decryption, builder.samples)
+    return [case for group in groups for case in group()]

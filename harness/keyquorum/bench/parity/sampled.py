@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from keyquorum.model.errors import ProgramError
 from keyquorum.programs import Call
 from keyquorum.programs.header import Header, collection, header
-
-from .outcome import Case
 
 COUNTS = ("private", "public", "shares", "stores")
 """Words of a sample that are no arguments: private words of each contributor, public words, stored shares before the run, and shares that it appends."""
@@ -28,18 +25,13 @@ def sample_of(head: Header, text: str) -> tuple[tuple[str, ...], dict[str, int]]
     return tuple(given.values()), counts
 
 
-def sampled(builder: Any) -> Iterator[Case]:
-    """A row of each program whose header has a sample."""
+def samples() -> Iterator[tuple[Call, str, dict[str, int]]]:
+    """Of each program whose header has a sample: the call, the variant, and the counts."""
     for program in collection():
         head = header(program)
         for variant, text in head.values("sample").items():
             words, counts = sample_of(head, text)
-            yield from builder.case(
-                Call(program, words, {}), variant, appended=counts["stores"],
-                private=builder.inputs(lambda size=counts["private"]: builder.uniform(BITS, size)) if counts["private"] else {},
-                public=builder.uniform(BITS, counts["public"]) if counts["public"] else None,
-                shares=builder.uniform(BITS, counts["shares"]) if counts["shares"] else None,
-            )  # fmt: skip
+            yield Call(program, words, {}), variant, counts
 
 
-__all__ = ["COUNTS", "sample_of", "sampled"]
+__all__ = ["BITS", "COUNTS", "sample_of", "samples"]
