@@ -18,10 +18,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,18 +143,28 @@ def pools_folder(committee: Committee, party: int) -> Path:
 
 
 class ClaimedItems:
-    """Items that all members have claimed for one purpose, in a ``with`` block of :meth:`Pool.claimed`."""
+    """Items that all members have claimed for one purpose, in a ``with`` block of :meth:`Pool.claimed`. ``failed`` is called if the block fails."""
 
-    def __init__(self, store: PoolStore, start: int, end: int, bound: bytes) -> None:
-        self._store, self._next, self._start, self._end, self._bound = store, start, start, end, bound
+    def __init__(self, store: PoolStore, start: int, end: int, bound: str, failed: Callable[[], None]) -> None:
+        self._store, self._next, self._start, self._end, self._bound, self._failed = store, start, start, end, bound, failed
         self._given = Preprocessing([])
+
+    def __enter__(self) -> ClaimedItems:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if kind is not None:
+            self._failed()
+        self.close()
+        if kind is None:
+            self._store.remove_used()
 
     def take(self, count: int) -> tuple[Preprocessing, bytes]:
         """The next ``count`` items, and the context of the messages that use them (:meth:`.Backend.run`). What was taken before is wiped."""
         if count > self._end - self._next:
             raise PoolError(f"{count} items of {self._end - self._next} that are claimed: this is a bug")
         self._wipe()
-        bound = self._bound + f" from {self._next - self._start}".encode()
+        bound = f"{self._bound} from {self._next - self._start}".encode(errors="surrogatepass")
         self._given = self._store.hand_out(self._next, self._next + count)
         self._next += count
         reached("take/read")
@@ -275,26 +285,14 @@ class Pool:
 
     def take(self, count: int, purpose: str) -> tuple[Preprocessing, bytes]:
         """The items of ``count`` operations, which the caller wipes, and the context of their messages (:meth:`.Backend.run`). See :meth:`claimed`."""
-        return self._claimed(count, purpose).take(count)
+        return self.claimed(count, purpose).take(count)
 
-    @contextmanager
-    def claimed(self, count: int, purpose: str) -> Iterator[ClaimedItems]:
-        """The items of ``count`` operations, within a ``with`` block. Every member claims all of them before it uses one. One or two exchanges and a
+    def claimed(self, count: int, purpose: str) -> ClaimedItems:
+        """The items of ``count`` operations, for a ``with`` block. Every member claims all of them before it uses one. One or two exchanges and a
         write to the disk. No write if the items were claimed ahead; then no exchange either, if the operation begins with an opening.
 
         ``purpose``: of the operations, the same at all members. Raises PoolTooSmall, before anything is claimed, if there are not enough items. If the
         block fails, all its items count as used, and the members agree anew before the next ones."""
-        items = self._claimed(count, purpose)
-        try:
-            yield items
-        except BaseException:
-            self._claimed_together = 0  # members may stand at different items
-            raise
-        finally:
-            items.close()
-        self.store.remove_used()
-
-    def _claimed(self, count: int, purpose: str) -> ClaimedItems:
         what, start = f"use {count} items, {purpose}", self.store.next
         if start + count > self._claimed_together or not self.variant.begins_with_opening:
             start = self._claim(count, what)
@@ -302,8 +300,12 @@ class Pool:
             self.store.check(start, start + count)
         self._handed_out += count
         claim = self.store.claim
-        bound = f"{self.store.id} {claim.start} {claim.end} {claim.chain} {start} {what}".encode(errors="surrogatepass")
-        return ClaimedItems(self.store, start, start + count, bound)
+        bound = f"{self.store.id} {claim.start} {claim.end} {claim.chain} {start} {what}"
+        return ClaimedItems(self.store, start, start + count, bound, self._stands_apart)
+
+    def _stands_apart(self) -> None:
+        """After a failure: members may stand at different items, and agree before the next ones."""
+        self._claimed_together = 0
 
     def _claim(self, count: int, what: str) -> int:
         """Agrees with all members, and claims the items unless they were claimed ahead. Returns the first item."""

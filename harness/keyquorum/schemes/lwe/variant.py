@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -181,22 +182,11 @@ class LweVariant(Variant):
                 raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
             working.take_key_tests(preprocessing.key_tests)
         domain = f"Z2^{p.ring_bits}"
-        words = group.run(group.ring_protocol, domain, self._online(size, to), persistence=working, seed=seed, keep=True, context=context)
+        words = group.run(group.ring_protocol, domain, _online(self, size, to), persistence=working, seed=seed, keep=True, context=context)
         opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
         result = working.tail(size * self.words) if to == "share" else opened
         working.wipe()
         return result
-
-    def _online(self, size: int, to: Destination) -> Call:
-        p = self.parameters
-        l, j, k = p.noise_length, p.message_bits, p.ring_bits  # noqa: E741
-        if self.rounding == "round_flood":
-            return round_flood(size=size, f=flooding_bits(p, FLOOD_SECURITY), destination=to)
-        if self.rounding == "round_ltz_table":
-            return round_ltz_table_online(size=size, l=l, j=j, b=self.width, levels=self.levels, destination=to, ring_length=k)
-        if self.rounding == "round_mask_open":
-            return round_mask_open_online(size=size, l=l, j=j, destination=to, ring_length=k)
-        return round_ltz_circuit_online(size=size, l=l, j=j, destination=to, ring_length=k, triples=int(self.triples))
 
     def messages(self, words: Words) -> NDArray[np.int64]:
         """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""
@@ -206,3 +196,17 @@ class LweVariant(Variant):
 def messages_of(parameters: LweParameters, words: Words) -> NDArray[np.int64]:
     """See :meth:`LweVariant.messages`."""
     return ((words & low_mask(parameters.ring_bits)) >> np.uint64(parameters.noise_length)).astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _online(variant: LweVariant, size: int, to: Destination) -> Call:
+    """The online program. A single decryption takes some milliseconds, so calls are kept."""
+    p = variant.parameters
+    l, j, k = p.noise_length, p.message_bits, p.ring_bits  # noqa: E741
+    if variant.rounding == "round_flood":
+        return round_flood(size=size, f=flooding_bits(p, FLOOD_SECURITY), destination=to)
+    if variant.rounding == "round_ltz_table":
+        return round_ltz_table_online(size=size, l=l, j=j, b=variant.width, levels=variant.levels, destination=to, ring_length=k)
+    if variant.rounding == "round_mask_open":
+        return round_mask_open_online(size=size, l=l, j=j, destination=to, ring_length=k)
+    return round_ltz_circuit_online(size=size, l=l, j=j, destination=to, ring_length=k, triples=int(variant.triples))
