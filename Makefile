@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf bench-lisss parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -21,15 +21,17 @@ help:
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
 	@echo "make bench         the full sweeps, results/report, tables of results and figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
-	@echo "make bench-decrypt  threshold decryption of LWE, offline and online: time, rounds, bits, storage"
+	@echo "make bench-decrypt  threshold decryption of LWE and BFV, offline and online: time, rounds, bits, storage"
 	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong (RECORD=1: kept in results/exactness.csv)"
 	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
 	@echo "make fuzz          damaged files and messages for every parser (SECONDS=: of each, 20; SEED=fresh: others; INPUT=: a saved one)"
 	@echo "make parity        every program on MP-SPDZ as well (MP_SPDZ_HOME), side by side"
 	@echo "make audit         every attack of the security review: blocked, and successful where the remedy is taken out"
+	@echo "make adversaries   deviations of one party at messages of programs and plans: no wrong result, and an error that names the reason"
 	@echo "make audit-deps    known vulnerabilities and licences of crates and Python packages; exits with 3 (make: 2) where a database cannot be reached"
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
+	@echo "make bench-lisss   shares of an LWE key for any t of T parties, beside figure 5 of the paper on a threshold OPRF"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ajax    keys of ajax53 for 3, 5, 7 and 9 parties beside the figures of Ajax"
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
@@ -141,6 +143,9 @@ test-containers: build
 bench-toprf: build
 	$(PY) -m keyquorum.bench.toprf
 
+bench-lisss: build
+	$(PY) -m keyquorum.bench.lisss
+
 bench-ajax: build
 	$(PY) -m keyquorum.bench.ajax
 
@@ -155,6 +160,9 @@ differential: build
 
 audit: build
 	$(PY) Scripts/audit.py
+
+adversaries: build
+	$(PY) Scripts/adversaries.py
 
 # Tools of the next target alone, in folders of their own.
 DEPS := build/audit-deps
@@ -193,6 +201,7 @@ bench: build
 bench-decrypt: build
 	$(PY) -m keyquorum.bench.decrypt
 	$(PY) -m keyquorum.bench.latency
+	$(PY) -m keyquorum.bench.latency --macs --parties 2,4,8
 
 check-decrypt: build
 	$(PY) -m keyquorum.bench.exactness $(if $(ITEMS),--items $(ITEMS)) $(if $(RECORD),--record)

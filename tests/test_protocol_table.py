@@ -26,7 +26,9 @@ from keyquorum.model.protocols import (
     named,
     names,
 )
+from keyquorum.parties.jobs import PACKAGES, check_alone, find_job, job_kinds
 from keyquorum.plans.program import ProgramRequest
+from keyquorum.schemes import load_parameters, parameter_set_names, scheme_of
 
 ROOT = Path(__file__).parent.parent
 RING, FIELD, BITS = "Z2^64", "F_1152921504606584833", "bits"
@@ -235,7 +237,7 @@ def test_committees(name: str) -> None:
                 committee.check()
                 assert committee.capabilities is protocol and committee.share_parts == protocol.parts(n, t)
             else:
-                said = name if protocol.committee else "for single programs .*semi-honest so far" if protocol.names_runs else "unknown protocol"
+                said = name if protocol.committee else "unknown protocol"
                 with pytest.raises(CommitteeError, match=said):
                     committee.check()
 
@@ -252,7 +254,7 @@ def test_partners_share_alike(name: str) -> None:
         assert partner.sharing == protocol.sharing and partner.parts(n, t) == protocol.parts(n, t)
     plain = PROTOCOLS[protocol.plain_field_protocol]
     assert not plain.macs and plain.field and plain.values(n, t) == protocol.values(n, t)
-    assert protocol.ring_protocol or protocol.quorum
+    assert protocol.ring_protocol or protocol.quorum or protocol.names_runs
     if protocol.quorum is not None:  # t + 1 parties, of which t may be corrupt
         assert all(PROTOCOLS[q].most_corruptions(t + 1) == t and PROTOCOLS[q].sharing == "additive" for q in protocol.quorum)
 
@@ -361,18 +363,28 @@ def test_the_search_finds_names(tmp_path: Path) -> None:
     assert list(_rust_names(rust)) == [(2, "semi")]
 
 
-def test_verified_products_are_for_single_programs(tmp_path: Path) -> None:
-    """Programs run with them; no committee is made, and a committee file with their name is refused, by whatever is done with it."""
+def test_committees_that_verify_products_refuse_other_plans() -> None:
+    """Programs run with them, and committees are made; every plan that is not for malicious parties refuses them, in one line."""
     verified = [p for p in PROTOCOLS.values() if p.names_runs]
-    assert verified and not any(p.name in COMMITTEES for p in verified)
+    assert verified and all(p.name in COMMITTEES for p in verified)
+    kinds = {kind for of in PACKAGES for kind in job_kinds(of)}
+    assert {kind for kind in kinds if find_job(kind).verified} == {
+        "keygen", "decrypt", "pool_fill", "program", "bench:parity", "bench:sweep", "bench:decrypt",
+    }  # fmt: skip
     for protocol in verified:
         ProgramRequest("sample_bits", ("1",), protocol.name).check()
-        said = f"{protocol.name} is for single programs .*whole plans, pools and services are semi-honest so far: choose one of"
-        with pytest.raises(CommitteeError, match=said):
-            api.init(tmp_path / protocol.name, 3, protocol.name)
-        assert not (tmp_path / protocol.name).exists()
-        folder = tmp_path / f"changed-{protocol.name}"
-        file = api.init(folder, 3, next(c.name for c in COMMITTEES.values() if c.sharing == protocol.sharing)).folder / "committee.toml"
-        file.write_text(re.sub(r'(?m)^protocol = ".*"$', f'protocol = "{protocol.name}"', file.read_text()))
-        with pytest.raises(CommitteeError, match=said):
-            Committee.load(folder)
+        committee = api.in_process_committee(3, protocol.name)
+        said = f"is semi-honest so far, and {protocol.name} is for malicious parties: it makes keys of seal and lwe, and decrypts BFV and BGV; with shares modulo 2^k also CKKS and LWE, and it evaluates a PRF"
+        if protocol.ring_protocol is None:
+            with pytest.raises(CommitteeError, match=rf"^a rounding without shares modulo 2\^k {re.escape(said)}$"):
+                _ = committee.rounding_protocols
+        with pytest.raises(CommitteeError, match=f"^the job toprf_fill {re.escape(said)}$"):
+            check_alone(committee, 0, {"kind": "toprf_fill", "count": 1, "chunk": 1})
+        for name in parameter_set_names():
+            parameters = load_parameters(name, warn=False)
+            request = scheme_of(parameters).request(parameters, {})
+            if parameters.scheme in ("bfv", "bgv", "ckks", "lwe", "prf"):
+                assert type(request).verified
+                continue
+            with pytest.raises(CommitteeError, match=f"^key generation of {parameters.scheme} keys {re.escape(said)}$"):
+                request.check_plan(committee)

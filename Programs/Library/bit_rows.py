@@ -31,6 +31,16 @@ class BitRows:
             return BitRows(circuit, _random_bits(count * size), count, size)
         return BitRows(circuit, [_random_bits(size) for _ in range(count)], count, size)
 
+    @staticmethod
+    def random_with_shares(program, count, size):
+        """Random bits, and the same bits as elements of the domain, row after row. Use the elements first: with MACs both are then made together."""
+        circuit = getattr(program, "bit_circuit", None)
+        if circuit:
+            elements, bits = sint.get_edabit(1, False, size=count * size)
+            return BitRows(circuit, bits[0], count, size), elements
+        made = [sint.get_edabit(1, False, size=size) for _ in range(count)]
+        return BitRows(circuit, [bits[0] for _, bits in made], count, size), sint.concat([elements for elements, _ in made])
+
     def part(self, first, count):
         """Some consecutive rows."""
         if self.circuit:

@@ -78,6 +78,23 @@ class WithTriples(Binary):
         return c ^ (a & e) ^ (y & d)
 
 
+class ElementsWithTriples(Arithmetic):
+    """Rows of sint whose ANDs use triples (a, b, a & b) of bits that were made before: the low bits of two sums are opened, in one round.
+
+    next_triple(): the vectors of another triple; every triple serves once. open_bit(x): opens x mod 2.
+    """
+
+    def __init__(self, next_triple, open_bit):
+        self.next_triple, self.open_bit = next_triple, open_bit
+
+    def and_(self, x, y):
+        a, b, c = self.next_triple()
+        d, e = self.open_bit(x + a), self.open_bit(y + b)
+        # x = d xor a = d + (1 - 2d) a, and y likewise
+        signs = 1 - 2 * d, 1 - 2 * e
+        return d * e + (d * signs[1]) * b + (e * signs[0]) * a + (signs[0] * signs[1]) * c
+
+
 def adder(logic, a, b, first=0):
     """Sum of two numbers of equally many rows, mod 2^m; rows below `first` are left out (and not computed).
 

@@ -142,10 +142,10 @@ def _number(shape, size, blocks):
 
 
 class Lookup:
-    """The online part: opens what is masked and looks it up. `read(count)` gives the next shares of the file."""
+    """The online part: opens what is masked and looks it up. `read(count)` gives the next shares of the file. deferred: of `open_low`."""
 
-    def __init__(self, shape, size, ring_length, read):
-        self.shape, self.size, self.ring_length, self.read = shape, size, ring_length, read
+    def __init__(self, shape, size, ring_length, read, deferred=False):
+        self.shape, self.size, self.ring_length, self.read, self.deferred = shape, size, ring_length, read, deferred
 
     def below(self, x):
         """[x < r] as shares modulo the ring of the tables, for a public vector x. levels - 1 rounds."""
@@ -168,7 +168,7 @@ class Lookup:
         opened, tables, first = [], [], 0
         for length in sizes:
             masked = self.read(self.size) + sum(2**i * sign for i, sign in enumerate(signs[first : first + length]))
-            opened.append(open_low(masked, length + 1, self.ring_length))
+            opened.append(open_low(masked, length + 1, self.ring_length, self.deferred))
             tables.append(self._table(2 << length))
             first += length
         return [table.get(y.to_regint() * self.size + regint.inc(self.size)) for table, y in zip(tables, opened, strict=True)]

@@ -9,7 +9,7 @@ from Compiler.GC.types import sbits
 from Compiler.types import cint, sint
 from conversions import sum_mod_2
 from inputs import StoredReader, contributions
-from logic import Binary, WithTriples, below, parity, ring_bits
+from logic import Arithmetic, Binary, ElementsWithTriples, WithTriples, below, parity, ring_bits
 
 
 def carry_length(contributors):
@@ -29,13 +29,20 @@ def mask_rows(mask, contributors, noise_bits, summands, first=0):
     return rows[: noise_bits - first], rows[noise_bits - first :]
 
 
-def bits_in_both_rings(contributors, size, count, summands):
-    """`count` rows of XORs of bits that the contributors give; the low bit of a share splits locally (ring). One round."""
-    return [parity(sum(contributions(contributors, size)), contributors + 1, summands) for _ in range(count)]
+def bits_in_both_rings(contributors, size, count, summands, joint=None):
+    """`count` rows of XORs of bits that the contributors give; the low bit of a share splits locally (ring). One round.
+
+    joint: a reader of joint integers in place of inputs: of each row, sums of a bit of each summand. Then local where a share splits.
+    """
+    sums = (joint.next(size) if joint else sum(contributions(contributors, size)) for _ in range(count))
+    return [parity(total, contributors + 1, summands) for total in sums]
 
 
-def bits_in_field(contributors, size, count):
-    """The same bits over F_t, from the same inputs. 1 + ceil(log2 d) rounds."""
+def bits_in_field(contributors, size, count, joint=None):
+    """The same bits over F_t, from the same inputs. 1 + ceil(log2 d) rounds. joint: of each summand, its bits of all rows; then a round less."""
+    if joint:
+        given = [[joint.next(size) for _ in range(count)] for _ in range(contributors)]
+        return [sum_mod_2(bits) for bits in zip(*given, strict=True)]
     return [sum_mod_2(contributions(contributors, size)) for _ in range(count)]
 
 
@@ -55,9 +62,14 @@ def unmask(bit, opened):
     return bit + opened - 2 * bit * opened
 
 
-def open_low(x, bits, ring_length):
-    """Opens x mod 2^bits and nothing above: a public vector in [0, 2^bits). One round."""
-    return (x << (ring_length - bits)).reveal() >> (ring_length - bits)
+def open_low(x, bits, ring_length, deferred=False):
+    """Opens x mod 2^bits and nothing above: a public vector in [0, 2^bits). One round.
+
+    deferred: x mod 2^bits is under a mask that serves once, and the check may wait; `getattr(program, 'defers_checks', False)`, as MP-SPDZ would
+    verify after the result.
+    """
+    shifted = x << (ring_length - bits)
+    return (shifted.reveal(check=False) if deferred else shifted.reveal()) >> (ring_length - bits)
 
 
 def public_rows(values, count):
@@ -68,6 +80,18 @@ def public_rows(values, count):
 def weighted(rows):
     """The number with these digits, as a secret vector (0 if there are none)."""
     return sum(2**i * row for i, row in enumerate(rows))
+
+
+def compared_elements(z, reader, size, noise_bits, ring_length, deferred):
+    """Opens z' = z + r mod 2^l, and compares: u = [z' < r], for l = noise_bits and shares that do not split. 1 + ceil(log2 l) rounds.
+
+    reader: the share file where it has r, its l bits, then a, b, a & b of the triples; size shares each. Returns z' (public), r and u as shares.
+    """
+    r, low = reader.next(size), [reader.next(size) for _ in range(noise_bits)]
+    opened = open_low(z + r, noise_bits, ring_length, deferred)
+    public = [(opened << (ring_length - 1 - i)) >> (ring_length - 1) for i in range(noise_bits)]
+    products = ElementsWithTriples(lambda: [reader.next(size) for _ in range(3)], lambda x: open_low(x, 1, ring_length, deferred))
+    return opened, r, below(Arithmetic, public, low, products)
 
 
 def stored_comparison(z, at, size, noise_bits, ring_length, triples, summands):

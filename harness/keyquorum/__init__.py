@@ -102,6 +102,8 @@ __all__ = [  # noqa: F405
     "pool_needs",
     "run",
     "run_party",
+    "share",
+    "share_job",
     "trust",
     "write_job",
     "write_receipt",

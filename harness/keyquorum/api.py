@@ -70,9 +70,10 @@ from keyquorum.model.links import check_link
 from keyquorum.model.needs import Needs, require_disk, require_memory
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import MpSpdz, Protocol
+from keyquorum.model.subset import members_of
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
-from keyquorum.parties.jobs import relative_to
+from keyquorum.parties.jobs import relative_to, subset_field
 from keyquorum.parties.setup import address, fingerprint, init, move, trust
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_jobs import check_fill
@@ -96,6 +97,7 @@ from keyquorum.schemes.seal.noise import Noise
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.schemes.seal.precision import Precision
 from keyquorum.schemes.seal.receipts import check_receipt, write_receipt
+from keyquorum.schemes.subset_shares import check_subsets, info_in, load_key_as
 from keyquorum.sharing.variants import VARIANTS
 
 PathLike = str | Path
@@ -227,7 +229,7 @@ def keygen(
     for party in committee.local_parties():
         if holds_a_key(committee.key_folder(party, key)):
             raise CommitteeError(f"{committee.folder}: there is a key {key!r} already: choose another name")
-    request.check_committee(committee)
+    request.check_plan(committee)
     needs, here = request.needs(committee), len(committee.local_parties())
     warn_all(request.warnings(committee))
     if needs is not None:
@@ -239,11 +241,31 @@ def keygen(
     return KeygenResult(folder, load_key(folder), [RunReport.from_json(r["report"]) for r in results])
 
 
-def pool_needs(
-    committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096
-) -> int:
-    """Bytes of disk that the items of :func:`pool_fill` take at each party that rounds: all parties, or t + 1 of a committee of shamir."""
+def share_job(committee: Committee | PathLike, key: str, members: int) -> Json:
+    """The job of :func:`share` as plain data."""
     committee = as_committee(committee)
+    check_subsets(committee, load_key(key_folder(committee, key)), members)
+    return {"kind": "share", "key": key, "members": members}
+
+
+def share(committee: Committee | PathLike, key: str, members: int, progress: Progress | None = None) -> int:
+    """Makes shares of a key of LWE, TFHE or a PRF for every subset of ``members`` parties, among all parties of this host, each a process of its own, over
+    TLS. From then on any ``members`` parties use the key without the others (``parties`` of :func:`decrypt`), and any ``members`` together have it.
+    Returns the bytes stored at each party. An earlier sharing is replaced.
+
+    Raises ParameterError for committees with MACs, keys over prime fields, less than 2 or more than threshold + 1 members, and above 64 MB a party."""
+    committee = as_committee(committee)
+    job = share_job(committee, key, members)
+    run_processes(committee.folder, job, progress)
+    return check_subsets(committee, load_key(key_folder(committee, key)), members)
+
+
+def pool_needs(
+    committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096,
+    parties: Sequence[int] | None = None,
+) -> int:  # fmt: skip
+    """Bytes of disk that the items of :func:`pool_fill` take at each party that rounds: all parties, t + 1 of a committee of shamir, or ``parties``."""
+    committee = members_of(as_committee(committee), parties)
     check_fill(items, chunk)
     sections = variant_for(committee, rounding, load_parameters(parameters), width, levels).sections
     return chunks_bytes(sections, committee.share_parts, items, chunk)
@@ -259,12 +281,17 @@ def pool_fill(
     chunk: int = 4096,
     progress: Progress | None = None,
     io_timeout: float = 120.0,
+    parties: Sequence[int] | None = None,
 ) -> list[RunReport]:
-    """Makes ``items`` pool items for decryptions among all parties of this host, each a process of its own, over TLS."""
+    """Makes ``items`` pool items for decryptions among all parties of this host, each a process of its own, over TLS. ``parties``: a subset, for its
+    decryptions (:func:`share`)."""
     committee = as_committee(committee)
-    variant_for(committee, rounding, load_parameters(parameters), width, levels)
+    variant_for(members_of(committee, parties), rounding, load_parameters(parameters), width, levels)
     warn_of_rounding(rounding, load_parameters(parameters))
-    job = {"kind": "pool_fill", "parameters": parameters, "rounding": rounding, "width": width, "levels": levels, "count": items, "chunk": chunk}
+    job = {
+        "kind": "pool_fill", "parameters": parameters, "rounding": rounding, "width": width, "levels": levels, "count": items, "chunk": chunk,
+        **subset_field(parties),
+    }  # fmt: skip
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return [RunReport.from_json(r["report"]) for r in results]
 
@@ -350,11 +377,12 @@ def decrypt_job(
     pool: bool = False,
     width: int = 8,
     levels: int = 2,
+    parties: Sequence[int] | None = None,
 ) -> Json:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
-    committee = as_committee(committee)
+    committee = members_of(as_committee(committee), parties)
     check_link(link)
-    info = load_key(key_folder(committee, key))
+    info = info_in(load_key_as(committee, key_folder(committee.whole, key)), committee)
     scheme = encryption_of(info)
     pool = scheme.pooled(info, pool)
     if pool:
@@ -372,7 +400,7 @@ def decrypt_job(
         data = path.read_bytes()
         parsed.append(scheme.read_ciphertext(info, path, data, rounding))
         digests.append(hashlib.sha256(data).hexdigest())
-    scheme.check_decryption(info, parsed, receiver, rounding)
+    scheme.check_decryption(info, parsed, committee.index_of(receiver), rounding)
     warn_all(scheme.warnings(info))
     warn_of_rounding(rounding, info.parameters)
     return {
@@ -386,6 +414,7 @@ def decrypt_job(
         "pool": pool,
         "backend": backend,
         "link": link,
+        **subset_field(parties),
         "local": {
             **_local(mp_spdz),
             "ciphertexts": [str(Path(c).resolve()) for c in ciphertexts],
@@ -409,16 +438,18 @@ def decrypt(
     pool: bool = False,
     width: int = 8,
     levels: int = 2,
+    parties: Sequence[int] | None = None,
 ) -> DecryptResult:
     """Decrypts ciphertext files. The receiver's process writes the plaintexts (mode 0600), in SEAL's format, or the messages of LWE as JSON.
 
     A key can be used on both backends, whichever made it. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`); LWE
-    always does. ``width``, ``levels``: bits of a block and levels of the tables of round_ltz_table."""
+    always does. ``width``, ``levels``: bits of a block and levels of the tables of round_ltz_table.
+    ``parties``: decrypt without the others, with shares of :func:`share` and a pool of these parties."""
     committee = as_committee(committee)
     if pool and backend != "embedded":
         raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
     check_backend(backend, committee, mp_spdz)
-    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool, width, levels)
+    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool, width, levels, parties)
     info = load_key(key_folder(committee, key))
     precisions = encryption_of(info).errors(info, [Path(c) for c in ciphertexts])
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
@@ -561,6 +592,8 @@ __all__ = [
     "pool_needs",
     "run",
     "run_party",
+    "share",
+    "share_job",
     "trust",
     "write_job",
     "write_receipt",

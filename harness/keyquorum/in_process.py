@@ -42,6 +42,7 @@ def keygen_in_process(
     link: str | None = None,
 ) -> list[KeyMaterial[Any]]:
     """Makes a key among threads of this process; returns each party's part of the key. ``seed``: INSECURE, tests only."""
+    request.check_plan(committee)
     return run_in_process(committee, lambda context: scheme_of(request).generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from keyquorum.bench.parity.cases import PROTOCOLS, cases, declared
+from keyquorum.bench.parity.cases import PROTOCOLS, cases, declared, runs_on
 from keyquorum.bench.parity.reference import reference
 from keyquorum.bench.parity.sampled import sample_of
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.protocols import COMMITTEES
 from keyquorum.programs.header import collection, header, parse_header
 
 
@@ -22,8 +23,8 @@ def test_every_declared_variant_is_a_row(protocol: str) -> None:
     for program in collection():
         for variant in variants(program):
             over_fields = header(program).values("domains").get(variant) == "fields"
-            wanted = protocol in declared(program, variant)
-            if wanted and not (over_fields and protocol in ("ring", "semi2k", "spdz2k")):
+            wanted = runs_on(protocol, program, variant)
+            if wanted and not (over_fields and COMMITTEES[protocol].ring):
                 assert (program, variant) in rows, f"{program} {variant} on {protocol}"
 
 

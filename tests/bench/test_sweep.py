@@ -21,6 +21,8 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PhaseReport, RunReport
 from typer.testing import CliRunner
 
+from tests.long import LONG
+
 ONE = Effort(repeats=1, warm_up=0, timeout=120)
 
 
@@ -139,7 +141,7 @@ def test_openfhe_is_measured_or_the_reason_told() -> None:
         ("sampling", "uniform trit (bilinear)", "shamir"),
         ("conversion", "Z2 to Zq (poly)", "rep-field"),
         ("keygen", "", "rep-field"),
-        ("cnn", "", "rep-field"),
+        *([("cnn", "", "rep-field")] if LONG else []),
     ],
 )
 def test_a_measurement(suite: str, only: str, protocol: str, tmp_path: Path) -> None:

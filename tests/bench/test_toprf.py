@@ -21,8 +21,11 @@ def test_a_line_and_a_row(method: str) -> None:
 
 def test_the_rows_of_a_default_run() -> None:
     rows = measurements()
-    assert {(row.method, row.protocol, row.parties) for row in rows} == {
-        (method, protocol, n) for method in ("circuit", "table") for protocol, n in (("ring", 3), ("semi2k", 2), ("semi2k", 4), ("spdz2k", 2))
+    assert [(row.system, row.method, row.protocol, row.parties) for row in rows if row.system == "F"] == [("F", "tfhe-rs", "rep-field", 3)]
+    assert {(row.method, row.protocol, row.parties) for row in rows if row.system not in ("F", "legendre")} == {
+        (method, protocol, n)
+        for method in ("circuit", "table")
+        for protocol, n in (("ring", 3), ("semi2k", 2), ("semi2k", 4), ("semi2k", 8), ("spdz2k", 2))
     }
     assert max(row.batch for row in rows if row.method == "table") == 64
 
@@ -33,3 +36,16 @@ def test_a_line_of_lwe_ciphertexts() -> None:
     assert re.match(r"toprf: system=H method=circuit protocol=semi2k n=2 ms=\d+\.\d\d mb=0\.\d{6} per_s=\d+ batch=1 link=none ", line)
     assert row["wrong"] == 0
     assert 31 * 11648 / 8 <= float(str(row["mb"])) * 1e6 < 1e6
+
+
+@pytest.mark.parametrize("method", ["degree-1", "degree-2"])
+def test_a_line_of_the_legendre_prf(method: str) -> None:
+    """A party sends an element of 16 bytes for each product: the square, and one or two, for each of 128 symbols; in two rounds."""
+    line, row = measure(Measurement(method, "ring", 3, 1, "none", "legendre"))
+    assert re.match(rf"toprf: system=legendre method={method} protocol=ring n=3 ms=\d+\.\d\d mb=0\.\d{{6}} per_s=\d+ batch=1 link=none ", line)
+    products = 1 + int(method[-1])
+    assert row["wrong"] == 0 and row["rounds"] == 2
+    assert 16 * 128 * products <= float(str(row["mb"])) * 1e6 < 16 * 128 * products + 500
+    assert {(row.method, row.protocol, row.parties, row.batch) for row in measurements() if row.system == "legendre"} == {
+        (name, "ring", 3, batch) for name in ("degree-1", "degree-2") for batch in (1, 64, 1024)
+    }

@@ -107,7 +107,15 @@ def test_hints_can_be_pasted(tmp_path: Path) -> None:
 def test_all_parameter_sets_are_listed(tmp_path: Path) -> None:
     """The list has the sets of the other schemes as well, and gives no warnings."""
     out, err = run(tmp_path, "parameters")
-    assert {line.split()[0] for line in out.splitlines()} == {*api_sets(), *LWE_SETS, *TFHE_SETS, *FHEW_SETS, *SETS_WITH_TABLES, "prf-aes128"}
+    assert {line.split()[0] for line in out.splitlines()} == {
+        *api_sets(),
+        *LWE_SETS,
+        *TFHE_SETS,
+        *FHEW_SETS,
+        *SETS_WITH_TABLES,
+        "prf-aes128",
+        "prf-legendre127",
+    }
     assert err == ""
 
 

@@ -31,7 +31,8 @@ ELSEWHERE = {
     "inspection": "reads", "backends/mpspdz": "work folders of MP-SPDZ, which are removed", "bench/parity/mpspdz": "as those of MP-SPDZ",
     "bench/sweep/party": "programs of a run, which are removed", "bench/sweep/measure": "the same", "bench/dishonest": "the same",
     "parties/traces": "removes", "model/outputs": "has others write", "parties/processes": "logs of a run, which are removed",
-    "plans/program": "inputs that were typed, for a run, which are removed",
+    "plans/program": "inputs that were typed, for a run, which are removed", "toprf/baseline": "blocks of a run, which are removed",
+    "plans/gates": "the same", "cli/gates": "values of inputs as text, for the user",
 }  # fmt: skip
 """Modules that write files which nobody keeps, and why."""
 WRITES = {"write_atomically", "save_file", "write_text", "write_bytes", "savez_compressed", "make_identity", "savefig", "save_all"}

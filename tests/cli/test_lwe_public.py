@@ -20,6 +20,8 @@ from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.serve.kinds.decryption import ServedKey
 
+from tests.long import some
+
 from .test_pools import call
 
 EXACT = ("round_ltz_circuit", "round_mask_open")
@@ -30,7 +32,7 @@ COMMITTEES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("protocol", "parties", "name", "roundings"), COMMITTEES, ids=lambda v: str(v) if isinstance(v, str) else "")
+@pytest.mark.parametrize(("protocol", "parties", "name", "roundings"), some(COMMITTEES, 2), ids=lambda v: str(v) if isinstance(v, str) else "")
 def test_what_anybody_encrypts_the_quorum_decrypts(tmp_path: Path, protocol: str, parties: int, name: str, roundings: tuple[str, ...]) -> None:
     """60 values by each rounding, 0 wrong. The encryptor has a folder with only public files."""
     folder, parameters = tmp_path / "committee", lwe_parameters(name)

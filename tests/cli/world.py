@@ -28,7 +28,9 @@ from keyquorum.serve.audit import NAME as AUDIT_LOG
 from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.daemon import Daemon, Service
-from keyquorum.toprf import set_policy, toprf_keygen
+from keyquorum.serve.sessions import NAME as SESSIONS
+from keyquorum.serve.sessions import BrokenSessions
+from keyquorum.toprf import set_policy, toprf_keygen, write_circuit
 
 KEYS = "committee/party-0/keys"
 POOL = "committee/party-0/pools/lwe64-p2-round_mask_open"
@@ -37,6 +39,7 @@ SAMPLES = {
     "job": "keygen-job.json",
     "parameter set": "set.toml",
     "address of a served party": "committee/party-0/serve.json",
+    "record of served sessions": "committee/party-0/sessions.json",
     "audit log": "committee/party-0/audit.jsonl",
     "lock": "some.lock",
     "Compose file": "deployment/compose.yaml",
@@ -58,6 +61,7 @@ SAMPLES = {
     "policy of evaluations": f"{KEYS}/prf/evaluations.json",
     "count of evaluations": f"{KEYS}/prf/evaluations.journal",
     "values of a pseudorandom function": "pseudonyms.txt",
+    "circuit for TFHE-rs": "aes.txt",
     "approvals": f"{KEYS}/ckks/approved.json",
     "share file": f"{KEYS}/bfv/share-0.kqs",
     "MAC key": "authenticated/party-0/mac.key",
@@ -112,6 +116,7 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
     for key in ("bfv", "lwe"):
         api.export_key(committee, key, committee.key_folder(0, key), folder / "public")
     (folder / "x.json").write_text("[0, 1, 1]")
+    write_circuit(folder / "aes.txt")
     (folder / "pseudonyms.txt").write_text("".join(f"{i:064x}\n" for i in range(3)))
     for key, name in (("bfv", "x.ct"), ("ckks", "y.ct")):
         info = load_key(committee.key_folder(0, key))
@@ -156,6 +161,9 @@ def _deployments(folder: Path, committee: Committee) -> None:
     for number in range(3):
         log.write({"receiver": "ab" * 32, "request": f"r{number}", "sha256": "cd" * 32, "bytes": 8, "result": "answered"})
     log.close()
+    sessions = BrokenSessions(committee.party_folder(0) / SESSIONS, 2)
+    sessions.claim()
+    sessions.broke_off()
     lock = FileLock(folder / "some.lock", "a test")
     assert lock.take()
     lock.release()

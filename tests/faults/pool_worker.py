@@ -1,14 +1,11 @@
 """A party that fills a pool and decrypts with it, and kills itself with SIGKILL at a named checkpoint. Tests only.
 
-Arguments: folder, party, checkpoint (or -; NAME@K: when it is reached for the K-th time), log. The masks are appended to the log before they are
-used."""
+Arguments: folder, party, checkpoint (or -; NAME@K: when it is reached for the K-th time), log; then, for a subset, its parties as 0,2, and ``unclaimed``
+to take items without a claim on the disk. The masks are appended to the log before they are used."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,14 +13,16 @@ from typing import Any
 import numpy as np
 from keyquorum import _engine
 from keyquorum.fhe.lwe import lwe_parameters
-from keyquorum.model import checkpoints
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.subset import members_of, parse_numbers
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.worker import open_session
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.lwe.variant import LweVariant
+
+from tests.faults.killing import die_at, forget_claims, log_used
 
 ITEMS = 3
 SINGLES = 4
@@ -33,29 +32,19 @@ SINGLES = 4
 def main() -> int:
     folder, party, kill_at, log = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
 
-    point, _, times = kill_at.partition("@")
-    left = int(times or 1)
-
-    def hook(name: str) -> None:
-        nonlocal left
-        left -= name == point
-        if name == point and not left:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    checkpoints.hook = hook
+    die_at(kill_at)
     variant = LweVariant("round_mask_open", lwe_parameters("lwe64-p2"))
     use = LweVariant.use
 
     def logged(self: LweVariant, group: Any, z: Any, material: Any, *rest: Any) -> Any:
-        with log.open("a") as file:
-            for item in range(z.shape[1]):
-                file.write(hashlib.sha256(material[0][:, :, item].tobytes()).hexdigest() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        log_used(log, (material[0][:, :, item].tobytes() for item in range(z.shape[1])))
         return use(self, group, z, material, *rest)
 
     LweVariant.use = logged  # type: ignore[method-assign]
-    committee = Committee.load(folder)
+    if sys.argv[6:] == ["unclaimed"]:
+        forget_claims()
+    committee = members_of(Committee.load(folder), parse_numbers(sys.argv[5]) if len(sys.argv) > 5 else None)
+    party = committee.index_of(party)
     session = None
     try:
         session = open_session(committee, party, {"kind": "pools"}, 10.0, 10.0)

@@ -6,13 +6,18 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from keyquorum.api import init
 from keyquorum.model.committee import Committee
+from keyquorum.plans.pool_store import pool_status
+from keyquorum.plans.pools import pools_folder
 
-WORKER = Path(__file__).parent / "pool_worker.py"
+from tests.long import LONG
+
+ROOT = Path(__file__).resolve().parents[2]
 POINTS = [
     "agree/before", "agree/after", "fill/started", "fill/tossed", "fill/made", "fill/stored", "fill/compared", "fill/added", "claim/before",
     "claim/half", "claim/written", "claim/durable", "take/read", "decrypt/before", "decrypt/after", "decrypt/removed",
@@ -20,17 +25,17 @@ POINTS = [
 ]  # fmt: skip
 
 
-def run(folder: Path, kill: dict[int, str]) -> list[dict[str, object] | None]:
-    """What each party printed; None if it was killed."""
+def run(folder: Path, kill: dict[int, str], parties: Sequence[int] = (0, 1), *options: str) -> list[dict[str, object] | None]:
+    """What each party printed; None if it was killed. ``options``: of the worker."""
     workers = [
         subprocess.Popen(
-            [sys.executable, str(WORKER), str(folder), str(party), kill.get(party, "-"), str(folder / f"used-{party}")],
-            stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "tests.faults.pool_worker", str(folder), str(party), kill.get(party, "-"), str(folder / f"used-{party}"), *options],
+            stdout=subprocess.PIPE, text=True, cwd=ROOT,
         )
-        for party in (0, 1)
+        for party in parties
     ]  # fmt: skip
     outputs = [worker.communicate(timeout=60)[0] for worker in workers]
-    for party, worker in enumerate(workers):
+    for party, worker in zip(parties, workers, strict=True):
         assert worker.returncode == -signal.SIGKILL or party not in kill or worker.returncode in (0, 1)
     return [json.loads(text) if text.strip() else None for text in outputs]
 
@@ -65,3 +70,44 @@ def test_killed_anywhere(tmp_path: Path) -> None:
     for party in (0, 1):
         masks = used(folder, party)
         assert len(masks) > 3 and len(set(masks)) == len(masks)
+
+
+SUBSET_POINTS = (
+    POINTS if LONG else ["agree/after", "claim/half", "claim/durable", "decrypt/before", "decrypt/after", "claim/durable@2", "take/read@3"]
+)
+
+
+def killed_subset(folder: Path, points: Sequence[str], *options: str) -> Committee:
+    """A committee of three of which parties 0 and 2 fill and decrypt, after each was killed at each of the points, and a last run that ends well."""
+    committee, parties = init(folder, 3, "semi"), (0, 2)
+    for point in points:
+        for party in parties:
+            if point == "fill/started":
+                continue  # a pool starts once
+            done = run(folder, {party: point}, parties, "0,2", *options)
+            assert done[parties.index(party)] is None, (point, party, done)
+            other = done[1 - parties.index(party)]
+            assert other is not None and (other.get("messages") == [0, 1, 0] or "party" in str(other["error"])), (point, other)
+    assert run(folder, {}, parties, "0,2", *options) == [{"messages": [0, 1, 0]}] * 2
+    return committee
+
+
+@pytest.mark.timeout(240)
+def test_no_mask_of_a_subset_is_used_twice(tmp_path: Path) -> None:
+    """In the pool of the subset, which is all that there is: the third party has none."""
+    committee = killed_subset(tmp_path / "committee", SUBSET_POINTS)
+    for party in (0, 2):
+        masks = used(committee.folder, party)
+        assert len(masks) > 3 and len(set(masks)) == len(masks)
+        folder = pools_folder(committee, party) / "lwe64-p2-round_mask_open.0-2"
+        assert [path.name for path in pools_folder(committee, party).iterdir()] == [folder.name] and len(masks) <= pool_status(folder)[1]
+    assert not pools_folder(committee, 1).exists()
+
+
+@pytest.mark.timeout(120)
+def test_without_claims_on_the_disk_a_subset_uses_masks_twice(tmp_path: Path) -> None:
+    """The test above, with the claims taken out: it would fail."""
+    committee = killed_subset(tmp_path / "committee", ["decrypt/before"], "unclaimed")
+    for party in (0, 2):
+        masks = used(committee.folder, party)
+        assert len(set(masks)) < len(masks)

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.subset import Subset, members_of
 from keyquorum.parties import run_in_process
-from keyquorum.parties.jobs import run_job
+from keyquorum.parties.jobs import run_job, subset_field
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
@@ -28,7 +29,7 @@ from keyquorum.toprf import Toprf, set_policy
 from tests.long import LONG
 from tests.schemes.test_prf import committee_with_key, key_of, reference
 
-WORKER = Path(__file__).parent / "toprf_worker.py"
+ROOT = Path(__file__).resolve().parents[2]
 COUNTED = ("count/written", "count/durable", "toprf/evaluated")
 """Points at which the count is in the file."""
 POINTS = ("count/before", "count/half", *COUNTED) if LONG else ("count/half", "count/durable", "toprf/evaluated")
@@ -47,6 +48,7 @@ class Parties:
     def __init__(self, committee: Committee, log: Path, *options: str) -> None:
         """``options``: ``table``, and ``unclaimed`` (see the worker)."""
         self.committee, self.log, self.options = committee, log, options
+        self.numbers = list(committee.numbers) if isinstance(committee, Subset) else None
         self.key_id = load_prf_key(committee.key_folder(0, "prf")).key_id
         self.running: dict[int, subprocess.Popen[bytes]] = {}
         self.asked = 0
@@ -54,9 +56,22 @@ class Parties:
     def start(self, party: int, kill_at: str = "-") -> None:
         (self.committee.party_folder(party) / "serve.json").unlink(missing_ok=True)
         with self.log.open("ab") as file:
+            subset = [] if self.numbers is None else [f"--parties={','.join(map(str, self.numbers))}"]
             more = [*self.options[:1], str(self.used_log(party)), *self.options[1:]] if self.options else []
             self.running[party] = subprocess.Popen(
-                [sys.executable, str(WORKER), str(self.committee.folder), str(party), kill_at, *more], stdout=file, stderr=file
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.faults.toprf_worker",
+                    *subset,
+                    str(self.committee.folder),
+                    str(self.committee.number_of(party)),
+                    kill_at,
+                    *more,
+                ],
+                stdout=file,
+                stderr=file,
+                cwd=ROOT,
             )
         end = time.monotonic() + 30
         while not (self.committee.party_folder(party) / "serve.json").exists():
@@ -85,10 +100,10 @@ class Parties:
         """The id of a new request, and its value; None if it was refused."""
         self.asked += 1
         name = f"request{self.asked:04}"
-        with Toprf(self.committee, "prf", identity, wait=10.0) as toprf:
+        with Toprf(self.committee.whole, "prf", identity, wait=10.0, parties=self.numbers) as toprf:
             try:
-                bodies = shared_points(self.committee, [point_of(b"x", b"", 16)])
-                answers = toprf._channels.ask(bodies, {"key": self.key_id, "output": 16, "id": name})
+                bodies, head = shared_points(self.committee, [point_of(b"x", b"", 16)]), {} if self.numbers is None else {"parties": self.numbers}
+                answers = toprf._channels.ask(bodies, {"key": self.key_id, "output": 16, "id": name, **head})
             except KeyQuorumError as error:
                 assert "\n" not in str(error)
                 return name, None
@@ -145,15 +160,19 @@ def test_killed_anywhere(tmp_path: Path, victim: int) -> None:
         parties.stop()
 
 
-def served_by_tables(folder: Path, victim: int, points: Sequence[str], *options: str) -> Parties:
-    """Two parties after the victim was killed at each of the points, while it was asked again and again, and after a last request. Answers were right."""
-    committee = committee_with_key(folder, "semi2k", 2)
-    identity, _ = make_receiver(committee, "web")
-    for party in (0, 1):
-        set_policy(committee, party, "prf", 1000)
-    job = {"kind": "toprf_fill", "count": 16 + 8 * len(points), "chunk": 50}
+def served_by_tables(folder: Path, victim: int, points: Sequence[str], *options: str, numbers: tuple[int, ...] | None = None) -> Parties:
+    """Two parties after the victim was killed at each of the points, while it was asked again and again, and after a last request. Answers were right.
+    ``numbers``: they are these of three, with shares for every two."""
+    whole = committee_with_key(folder, "semi2k", 2 if numbers is None else 3)
+    identity, _ = make_receiver(whole, "web")
+    for party in range(whole.size):
+        set_policy(whole, party, "prf", 1000)
+    if numbers is not None:
+        run_in_process(whole, lambda context: run_job(context, {"kind": "share", "key": "prf", "members": 2}), timeout=60)
+    committee = members_of(whole, numbers)
+    job = {"kind": "toprf_fill", "count": 16 + 8 * len(points), "chunk": 50, **subset_field(numbers)}
     run_in_process(committee, lambda context: run_job(context, job), timeout=60)
-    parties, wanted = Parties(committee, folder / "log", "table", *options), reference(key_of(committee), b"x", length=16)
+    parties, wanted = Parties(committee, folder / "log", "table", *options), reference(key_of(whole), b"x", length=16)
     try:
         parties.start(1 - victim)
         for point in points:
@@ -182,6 +201,18 @@ def test_no_item_is_used_twice(tmp_path: Path, victim: int, points: tuple[str, .
         assert len(used) <= claimed
         answered = parties.answered(party)
         assert len(answered) <= len(used) and set(answered) <= set(parties.counted(party))
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("points", [TABLE_POINTS] if LONG else [("claim/durable", "toprf/part")], ids=lambda points: points[0])
+def test_no_item_of_a_subset_is_used_twice(tmp_path: Path, points: tuple[str, ...]) -> None:
+    """The same of parties 0 and 2, with the pool that they made without party 1."""
+    parties = served_by_tables(tmp_path, 1, points, numbers=(0, 2))
+    for party in (0, 1):
+        used = parties.used(party)
+        assert used and len(set(used)) == len(used)
+        assert len(used) <= pool_status(pools_folder(parties.committee, party) / "prf-aes128-table.0-2")[1]
+    assert not pools_folder(parties.committee.whole, 1).exists()
 
 
 @pytest.mark.timeout(120)

@@ -48,11 +48,13 @@ from keyquorum.schemes.lwe.key import LweKeyInfo, load_lwe_key
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.prf import evaluations
 from keyquorum.schemes.prf import policy as evaluation_policy
+from keyquorum.schemes.prf.functions import inner_of
+from keyquorum.schemes.prf.key import LEGENDRE
 from keyquorum.schemes.seal import receipts
 from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.serve import daemon, listener, wire
-from keyquorum.serve.kinds import base, decryption, toprf
+from keyquorum.serve.kinds import base, decryption, toprf, toprf_macs
 
 from tests.fhe.dealer import Dealer
 
@@ -149,6 +151,7 @@ def _report(**changes: Any) -> pools.Report:
 def _parse_report(data: bytes) -> None:
     pool = object.__new__(pools.Pool)
     pool.session, pool.group = _Reports(data), SimpleNamespace(numbers=(0, 1))  # type: ignore[assignment]
+    pool._names = [0, 1]
     reports = pool._all_reports(_report())
     pools.judge(reports, (0, 1))
 
@@ -437,16 +440,16 @@ class _Backend(Embedded):
 class _Context:
     """A party whose job ends where it would send its first message with own data."""
 
-    party, parties, session, backend = 0, 3, _Session(), _Backend()
+    party, session, backend = 0, _Session(), _Backend()
 
     def __init__(self, committee: Committee) -> None:
-        self.committee = committee
+        self.committee, self.parties = committee, committee.size
 
     def phase(self, name: str, steps: int = 1) -> Any:
         raise _Reached
 
 
-_PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "toprf_share", "decrypt", "program")
+_PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "share", "toprf_encrypt", "gates_fill", "gates_evaluate", "decrypt", "program")
 """The others measure, and are written by the program that measures."""
 
 
@@ -470,7 +473,7 @@ def _parse_job(data: bytes) -> None:
     jobs.job_entries(job)
     if job["kind"] in _PRODUCT_JOBS:
         with suppress(_Reached):
-            jobs.run_job(_Context(_job_committee()), job)  # type: ignore[arg-type]
+            jobs.run_job(_Context(jobs.runs(_job_committee(), job)), job)  # type: ignore[arg-type]
 
 
 def _jobs() -> list[bytes]:
@@ -502,6 +505,8 @@ def _jobs() -> list[bytes]:
             "request": {"program": "millionaires", "args": ["8"], "protocol": "ring", "parties": 3, "ring": 64, "field": None},
         },
         {"kind": "bench:exchanges", "runs": 3},
+        {"kind": "pool_fill", **rounds, "count": 10, "chunk": 4, "subset": [0, 2]},
+        {"kind": "share", "key": "lwe", "members": 2},
         {"kind": "toprf_fill", "count": 10, "chunk": 4},
     ]  # fmt: skip
     return [json.dumps(job, indent=1).encode() + b"\n" for job in made]
@@ -575,9 +580,10 @@ def _parse_message(data: bytes) -> None:
 def _parse_points(data: bytes) -> None:
     channel, kind = Channel(data), object.__new__(toprf.ToprfKind)
     kind.key_id, kind._held, kind._named, kind.limit = "ab" * 16, (0, 1), None, 1 << 15
+    kind._inner = inner_of(LEGENDRE)
     while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
         parsed = kind.read(*message)
-        _, _, count = toprf._counted(("0a" * 32 + "/request1", parsed))
+        _, _, count = toprf.counted(("0a" * 32 + "/request1", parsed))
         assert 1 <= count <= parsed.count <= 2 * count
 
 
@@ -587,6 +593,23 @@ def _points() -> list[bytes]:
         head = json.dumps({"id": "0123456789", "key": "ab" * 16, "output": output}).encode()
         body = bytes(32 * inputs)
         found.append(len(head).to_bytes(4, "little") + len(body).to_bytes(8, "little") + head + body)
+    return found
+
+
+def _parse_masked(data: bytes) -> None:
+    channel, kind = Channel(data), object.__new__(toprf_macs.MaskedToprfKind)
+    kind.key_id, kind._named, kind.limit = "ab" * 16, None, 1 << 10
+    while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
+        parsed = kind.read(*message)
+        _, _, count = toprf.counted(("0a" * 32 + "/request1", parsed))
+        assert 1 <= count <= parsed.count <= 2 * count and kind._digest(("0a" * 32 + "/request1", parsed), [0])
+
+
+def _masked() -> list[bytes]:
+    found = []
+    for head, size in (({"masks": 3}, 0), ({"use": "0123456789"}, 48)):
+        text = json.dumps({"id": "0123456789", "key": "ab" * 16, "output": 32, **head}).encode()
+        found.append(len(text).to_bytes(4, "little") + size.to_bytes(8, "little") + text + bytes(size))
     return found
 
 
@@ -656,6 +679,7 @@ TARGETS: dict[str, Target] = {
         Target("evaluation-count", _parse_evaluations, _evaluations, text=True, mend=_mend_evaluations),
         Target("evaluation-policy", _parse_evaluation_policy, _evaluation_policies, text=True),
         Target("evaluation-request", _parse_points, _points, mend=_mend_message, errors=(*FILE_ERRORS, ConnectionError)),
+        Target("masked-request", _parse_masked, _masked, mend=_mend_message, errors=(*FILE_ERRORS, ConnectionError)),
         Target("service-plan", _parse_plan, _plans, text=True),
         Target("values", _parse_values, _values),
     )

@@ -18,6 +18,7 @@ from keyquorum.fhe.seal import context as seal_context
 from keyquorum.fhe.seal import require_seal
 from keyquorum.fhe.seal_format import SecretKey, read_ciphertext, read_plaintext, read_secret_key, write_secret_key
 from keyquorum.model.committee import Committee
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.decrypt import decrypt as joint_decrypt
 from keyquorum.schemes.keys import KeyMaterial
@@ -106,7 +107,7 @@ def reconstruct(protocol: str, threshold: int, shares: Sequence[Words], q: int) 
     Replicated, additive: the sum of each party's first summand. Shamir: Lagrange at 0, party i at i + 1, on the first t + 1 parties;
     the others must agree.
     """
-    if protocol != "shamir":
+    if PROTOCOLS[protocol].sharing != "Shamir":
         total = sum(s[0].astype(object) for s in shares) % q
     else:
         total = _lagrange([(i + 1, s[0].astype(object)) for i, s in enumerate(shares[: threshold + 1])], q)

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum._engine import budget_attempts, budget_flood, budget_kinds, budget_lift
+from keyquorum._engine import budget_attempts, budget_flood, budget_kinds, budget_lift, budget_lift_tests
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import list_parameter_sets, load
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes.seal import keygen
 from keyquorum.schemes.seal.budget import TOTAL, check_leaks, leaks, lift_masks, product_pads
+from keyquorum.sharing.lifted import mask_width
 from keyquorum.sharing.randomness import uniform_bits
 from numpy.typing import NDArray
 
@@ -165,6 +166,9 @@ def page() -> str:
     lines += ["", "| a life | may go wrong with |", "| --- | --- |"]
     lines += [f"| a pool of 10^7 items, any number of batches | 2^{math.log2(budget_attempts()):.1f} |"]
     lines += [f"| masks of `lift_open`, {values_of(largest()):,} values, 58 bits | 2^{math.log2(budget_lift(values_of(largest()), 58)):.1f} |"]
+    width = mask_width(2, keygen.MERSENNE, keygen.BOUND)
+    tests = math.log2(budget_lift_tests(values_of(largest()), width))
+    lines += [f"| tests of {values_of(largest()):,} lifted values, two parties with MACs | 2^{tests:.1f} |"]
     lines += [f"| attempts with primes of {bits} bits | 2^{math.log2(budget_attempts(bits)):.1f} |" for bits in (60, 43, 36)]
     lines += [f"| `round_flood`, 10^7 decryptions (not in the total) | 2^{math.log2(budget_flood(10**7)):.1f} |"]
     return "\n".join(lines)

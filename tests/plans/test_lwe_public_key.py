@@ -20,7 +20,9 @@ from tests.fhe.test_lwe_public import key_of
 
 from .quorum import reconstruct
 
-COMMITTEES = [("rep-field", 3), ("shamir", 3), ("shamir", 5), ("semi", 2), ("semi", 3), ("mascot", 2), ("mascot", 3)]
+COMMITTEES = [
+    ("rep-field", 3), ("shamir", 3), ("shamir", 5), ("semi", 2), ("semi", 3), ("mascot", 2), ("mascot", 3), ("mal-rep-field", 3), ("mal-shamir", 3),
+]  # fmt: skip
 
 
 def _admitted() -> list[tuple[str, int, str]]:
@@ -38,7 +40,8 @@ def _admitted() -> list[tuple[str, int, str]]:
 def test_all_are_here() -> None:
     assert {(p, s) for p, _, s in _admitted()} == {
         *(("rep-field", s) for s in LWE_SETS), *(("semi", s) for s in LWE_SETS), *(("shamir", s) for s, p in LWE_SETS.items() if p.prime),
-        *(("mascot", s) for s, p in LWE_SETS.items() if not p.prime),
+        *(("mascot", s) for s, p in LWE_SETS.items() if not p.prime), *(("mal-rep-field", s) for s in LWE_SETS),
+        *(("mal-shamir", s) for s, p in LWE_SETS.items() if p.prime),
     }  # fmt: skip
 
 

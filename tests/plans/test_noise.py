@@ -22,9 +22,12 @@ from keyquorum.schemes.seal.policy import FloodPolicy
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import narrow
+from tests.long import some
 
 seal = require_seal()
-SETS = [name for name in list_parameter_sets() if name.startswith("ckks")]
+SETS = some(
+    sorted((name for name in list_parameter_sets() if name.startswith("ckks")), key=lambda name: name not in ("ckks-4096", "ckks-16384-bench")), 2
+)
 RESULTS = {"ckks-8192-demo": 64.0, "ckks-8192": 8.0, "ckks-16384": 8.0, "ckks-16384-bench": 1.0, "ckks-16384-seed004": 1.0}
 """The largest results of products that each set's file states, or 1."""
 PRODUCTS = {"ckks-16384-bench": 5}

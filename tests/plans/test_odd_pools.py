@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from keyquorum.model.errors import ParameterError, PoolError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.decrypt import decrypt
 from keyquorum.plans.pool_store import pool_status
-from keyquorum.plans.pool_variants import pool_group
+from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, pools_folder
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.variant import seal_variant
 from scipy import stats
+
+from tests.fhe.dealer import find_primes
 
 from .quorum import Seal, make_key, secret_of
 from .test_exact_decryption import deep, deepest_circuit, encryptions
@@ -103,5 +106,9 @@ def test_refusals(tmp_path: Path) -> None:
         seal_variant(members, "round_ltz_table", api.load_parameters("bfv-4096"))
     with pytest.raises(ParameterError, match="CKKS has no exact messages"):
         seal_variant(members, "round_mask_open", api.load_parameters("ckks-8192-demo"))
-    with pytest.raises(ParameterError, match="masks with MACs are kept for LWE alone"):
-        seal_variant(committee(tmp_path, "mascot", 2), "round_mask_open", api.load_parameters("bfv-4096"))
+    with_macs = committee(tmp_path, "mascot", 2)
+    with pytest.raises(ParameterError, match="mascot: masks of round_mask_open are not kept with MACs: take round_ltz_circuit"):
+        variant_for(with_macs, "round_mask_open", api.load_parameters("bfv-4096"))
+    wide = replace(api.load_parameters("bfv-4096"), plain_modulus=find_primes(4096, 30, 1)[0])
+    with pytest.raises(ParameterError, match="a plain modulus of 30 bits does not fit one ring with MACs"):
+        variant_for(with_macs, "round_ltz_circuit", wide)

@@ -389,12 +389,17 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
     return names
 
 
+def defaults_of(program: str) -> dict[str, Any]:
+    """The defaults of a program's arguments, numbers as numbers."""
+    return {a.name: int(a.default) if a.default.isdigit() else a.default for a in header(program).arguments if a.default is not None}
+
+
 def expected(program: str, key: str, protocol: str, parties: int, threshold: int, domain: str, arguments: Mapping[str, Any]) -> int:
     """The value of the formula `key` (rounds, offline rounds, online rounds, bytes) of a program's header."""
     if protocol == "emulate":
         return 0
     head = header(program)
-    defaults = {a.name: int(a.default) for a in head.arguments if a.default is not None and a.default.isdigit()}
+    defaults = defaults_of(program)
     names = _names(protocol, parties, threshold, domain) | defaults | dict(arguments)
     names["SEND"] = names["OPEN"] if arguments.get("receiver") == "all" else names["OPEN_TO"]
     variant = str(arguments.get("method", ""))

@@ -14,7 +14,7 @@ from keyquorum.dsl import Persistence, ProgramIO, run_program
 from keyquorum.programs.header import header
 from numpy.typing import NDArray
 
-from .costs import PROGRAMS, expected
+from .costs import PROGRAMS, defaults_of, expected
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
@@ -177,7 +177,8 @@ def run(
         timers,
     )
     if check_costs:
-        stated = [eval(write.size, {}, dict(arguments)) for write in header(program).writes if write.size is not None]
+        given = defaults_of(program) | dict(arguments)
+        stated = [eval(write.size, {}, given) for write in header(program).writes if write.size is not None]
         unknown = len(stated) < len(header(program).writes)
         appended = len(outcome.shares) - (0 if opened_from is None else start - opened_from)
         assert sum(stated) <= appended if unknown else sum(stated) == appended

@@ -138,6 +138,14 @@ def test_the_vectors_of_the_standard_and_costs(backend: Backend, method: str, ke
         assert blocks(out.personal[0]) == bytes.fromhex(wanted)
 
 
+@pytest.mark.parametrize("backend", [VERIFIED_RING.over("Z2^1"), MAC_RING], ids=str)
+def test_the_vectors_with_malicious_parties(backend: Backend) -> None:
+    """In the domains of the service, which encrypts by the circuit."""
+    for key, plain, cipher in VECTORS:
+        out = of_blocks("circuit", backend, bytes.fromhex(key), bytes.fromhex(plain), "encrypt", "share")
+        assert blocks(out.shares) == bytes.fromhex(cipher)
+
+
 def check_random_blocks(method: str, backend: Backend, size: int) -> None:
     key, data = RNG.bytes(16), RNG.bytes(16 * size)
     for direction, destination in (("encrypt", "all"), ("decrypt", "share")):

@@ -60,23 +60,23 @@ def test_every_subset_reconstructs(backend: Backend) -> None:
                 assert total == secret.tolist()
 
 
-@pytest.mark.parametrize(("parties", "members"), [(2, 2), (3, 2), (3, 3), (4, 3)])
-def test_fewer_parties_get_the_same_for_every_secret(parties: int, members: int) -> None:
-    """Exhaustive: entry j of the vectors has the j-th choice of all inputs. What any members - 1 parties get has one distribution for both secrets. With
+@pytest.mark.parametrize(("parties", "members", "bits"), [(2, 2, 1), (3, 2, 1), (3, 3, 1), (4, 3, 1), (3, 2, 2), (3, 3, 2), (4, 3, 2)])
+def test_fewer_parties_get_the_same_for_every_secret(parties: int, members: int, bits: int) -> None:
+    """Exhaustive: entry j of the vectors has the j-th choice of all inputs. What any members - 1 parties get has one distribution for all secrets. With
     the first summand of every subset left out it has not."""
-    backend = Backend("semi2k", parties, "Z2^1", parties - 1)
+    backend = Backend("semi2k", parties, f"Z2^{bits}", parties - 1)
     summands = comb(parties, members) * (members - 1)
-    choices = np.array(list(product((0, 1), repeat=summands)))
-    made = [subset_shares(backend, members, 0, comb(parties, members), np.full(len(choices), secret), choices.T) for secret in (0, 1)]
+    choices = np.array(list(product(range(1 << bits), repeat=summands)))
+    made = [subset_shares(backend, members, 0, comb(parties, members), np.full(len(choices), secret), choices.T) for secret in range(1 << bits)]
     fixed = np.where(np.arange(summands)[:, None] % (members - 1) == 0, 0, choices.T)
     weak = [subset_shares(backend, members, 0, comb(parties, members), np.full(len(choices), secret), fixed) for secret in (0, 1)]
 
     def view(shares: dict[tuple[int, ...], list[np.ndarray]], corrupt: tuple[int, ...]) -> Counter[tuple[int, ...]]:
-        seen = [share & 1 for subset, own in shares.items() for party, share in zip(subset, own, strict=True) if party in corrupt]
+        seen = [share & (1 << bits) - 1 for subset, own in shares.items() for party, share in zip(subset, own, strict=True) if party in corrupt]
         return Counter(map(tuple, np.stack(seen, axis=1).tolist()))
 
     coalitions = list(combinations(range(parties), members - 1))
-    assert all(view(made[0], corrupt) == view(made[1], corrupt) for corrupt in coalitions)
+    assert all(view(made[0], corrupt) == view(other, corrupt) for corrupt in coalitions for other in made[1:])
     assert any(view(weak[0], corrupt) != view(weak[1], corrupt) for corrupt in coalitions)
 
 

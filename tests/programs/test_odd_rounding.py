@@ -26,7 +26,9 @@ RNG = np.random.default_rng(7)
 class Masks:
     """Masks of some contributors, and what the offline programs make of them."""
 
-    def __init__(self, contributors: int, size: int, ell: int, t: int, ring: Backend, field: Backend, keep: str, adder: str = "ripple") -> None:
+    def __init__(
+        self, contributors: int, size: int, ell: int, t: int, ring: Backend, field: Backend, keep: str, adder: str = "ripple", source: str = "inputs",
+    ) -> None:  # fmt: skip
         self.carries, extra = (contributors - 1).bit_length(), int(keep == "all")
         words = RNG.integers(0, 1 << ell, (contributors, size))
         words[:, 0] = (1 << ell) - 1  # the largest carry
@@ -36,20 +38,29 @@ class Masks:
         bits = {i: np.concatenate([((w >> places) & 1).ravel(), r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
         given = {i: np.concatenate([w, r.ravel()]) for i, (w, r) in enumerate(zip(words, rows, strict=True))}
         self.r = [int(sum(map(int, column))) % (1 << ell) for column in words.T]
-        arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "keep": keep, "adder": adder}
-        first = run("round_mask_odd_bits", arguments, ring, private=bits, check_costs=adder == "ripple")
+        arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "keep": keep, "adder": adder, "masks": source, "r_at": 0}
+        stored = [*bits_of(words, places), *rows.sum(0).ravel()] if source == "stored" else None
+        private = {"private": bits} if source == "inputs" else {}
+        first = run("round_mask_odd_bits", arguments, ring, shares=stored, check_costs=adder == "ripple", **private)
         carry = np.array([int(sum(map(int, column))) >> ell for column in words.T])
         crossed = rows[:, : self.carries].sum(0) % 2
         opened = [((carry >> i) & 1) ^ crossed[i] for i in range(self.carries)]
         assert np.array_equal(first.public, np.concatenate([*opened, []]))
-        arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "keep": keep}
-        second = run("round_mask_odd_field", arguments, field.over(f"F_{t}"), private=given, public=first.public)
+        arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "keep": keep, "masks": source, "r_at": 0}
+        stored = [*(int(sum(map(int, column))) % t for column in words.T), *rows.ravel()] if source == "stored" else None
+        private = {"private": given} if source == "inputs" else {}
+        second = run("round_mask_odd_field", arguments, field.over(f"F_{t}"), public=first.public, shares=stored, **private)
         assert [int(v) % t for v in second.shares[:size]] == [r % t for r in self.r]
         self.bits, self.further = first.shares, second.shares[size:]
         if keep == "all":
             expected = [[(r >> i) & 1 for r in self.r] for i in range(ell)]
             assert first.shares.reshape(ell + 1, size).tolist() == [*expected, (rows[:, -1].sum(0) % 2).tolist()]
             assert np.array_equal(self.further, rows[:, -1].sum(0) % 2)
+
+
+def bits_of(words: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Of each contributor the rows of bits of its mask."""
+    return np.concatenate([((w >> places) & 1).ravel() for w in words])
 
 
 def finish(program: str, z: list[int], masks: Masks, ell: int, t: int, ring: Backend, field: Backend, triples: list[int] | None = None) -> list[int]:
@@ -76,6 +87,15 @@ def finish(program: str, z: list[int], masks: Masks, ell: int, t: int, ring: Bac
 def test_circuit_is_exact(ring: Backend, field: Backend, contributors: int, ell: int, t: int) -> None:
     z, messages = border_instances(t, ell)
     masks = Masks(contributors, len(z), ell, t, ring, field, "all")
+    assert finish("round_ltz_circuit", z, masks, ell, t, ring, field) == messages.tolist()
+
+
+@BOTH
+@pytest.mark.parametrize("contributors", [2, 3])
+def test_circuit_is_exact_with_masks_that_are_joint_integers(ring: Backend, field: Backend, contributors: int) -> None:
+    ell, t = 20, 257
+    z, messages = border_instances(t, ell)
+    masks = Masks(contributors, len(z), ell, t, ring, field, "all", source="stored")
     assert finish("round_ltz_circuit", z, masks, ell, t, ring, field) == messages.tolist()
 
 

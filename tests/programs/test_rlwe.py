@@ -105,6 +105,14 @@ def test_flood(backend: Backend, receiver: Any) -> None:
     assert all(not len(v) for i, v in out.personal.items() if i != receiver)
 
 
+@pytest.mark.parametrize("backend", FIELDS, ids=str)
+def test_flood_with_stored_noise(backend: Backend) -> None:
+    phase, noise = RNG.integers(-(2**40), 2**40, N), RNG.integers(-(2**50), 2**50, N)
+    arguments = {"contributors": 2, "N": N, "receiver": 0, "at": 0, "masks": "stored", "r_at": N}
+    out = run("flood", arguments, backend, shares=[*phase, *noise])
+    assert np.array_equal(out.personal[0], phase + noise)
+
+
 def test_rings_of_many_sizes() -> None:
     """The transform agrees with the engine's for every degree."""
     for log in range(1, 15):

@@ -49,10 +49,11 @@ def power2(program: str, z: list[int], ell: int, j: int, ring: Backend, private:
 def odd(program: str, z: list[int], ell: int, t: int, ring: Backend, field: Backend, private: Any, k: int = 64) -> np.ndarray:
     """Messages that the two runs of a program open, t an odd prime."""
     contributors, size = len(private), len(z)
-    arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": k}
+    inputs = {"masks": "inputs", "r_at": 0} if program == "round_ltz_circuit" else {}
+    arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": k, **inputs}
     first: Outcome = run(f"{program}_odd_ring", arguments, ring, private=private, shares=[v % 2**ell for v in z])
     assert first.public.min() >= 0
-    arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0}
+    arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0, **inputs}
     second = run(f"{program}_odd_field", arguments, field.over(f"F_{t}"), private=private, public=first.public, shares=[v % t for v in z])
     return second.public % t
 
@@ -72,6 +73,25 @@ def test_circuit_is_exact_for_odd_t(ring: Backend, field: Backend, contributors:
     z, messages = border_instances(t, ell)
     private = masks(contributors, len(z), ell, carry_rows(contributors) + 1)
     assert np.array_equal(odd("round_ltz_circuit", z, ell, t, ring, field, private), messages)
+
+
+@BOTH
+@pytest.mark.parametrize("contributors", [2, 3])
+@pytest.mark.parametrize(("ell", "t"), [(4, 3), (46, 65537)])
+def test_circuit_is_exact_with_masks_that_are_joint_integers(ring: Backend, field: Backend, contributors: int, ell: int, t: int) -> None:
+    """Nobody inputs anything: both runs read shares of the same integers."""
+    z, messages = border_instances(t, ell)
+    size, rows = len(z), carry_rows(contributors) + 1
+    r, bits = RNG.integers(0, 1 << ell, (contributors, size)), RNG.integers(0, 2, (rows, contributors, size))
+    r[:, 0] = (1 << ell) - 1  # the largest carry
+    total = [int(sum(map(int, column))) for column in r.T]
+    arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": 64, "masks": "stored", "r_at": size}
+    stored = [*(v % 2**ell for v in z), *total, *bits.sum(1).ravel().tolist()]
+    first = run("round_ltz_circuit_odd_ring", arguments, ring, shares=stored)
+    arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0, "masks": "stored", "r_at": size}
+    stored = [*(v % t for v in z), *(v % t for v in total), *bits.transpose(1, 0, 2).ravel().tolist()]
+    second = run("round_ltz_circuit_odd_field", arguments, field.over(f"F_{t}"), public=first.public, shares=stored)
+    assert np.array_equal(second.public % t, messages)
 
 
 @BOTH

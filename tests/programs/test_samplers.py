@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.long import LONG
+
 from .distributions import centred_binomial, check_distribution, exact_gaussian, uniform_ternary
 from .running import (
     ADDITIVE,
@@ -116,7 +118,7 @@ def test_other_domains_and_committees(backend: Backend) -> None:
 LARGE = [Backend("semi2k", 6, RING, 5), Backend("semi", 7, FIELD, 6), Backend("shamir", 9, FIELD, 4)]
 
 
-@pytest.mark.parametrize("backend", LARGE, ids=str)
+@pytest.mark.parametrize("backend", LARGE if LONG else LARGE[-1:], ids=str)
 def test_more_than_five_parties(backend: Backend) -> None:
     """All samplers, at the cost stated; every party contributes, and the distributions are those of the paper."""
     parties, method = backend.parties, "arith" if backend.protocol == "shamir" else "bits"

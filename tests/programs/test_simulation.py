@@ -7,7 +7,7 @@ The openings are taken from the engine itself, below the programs. The masks com
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -16,12 +16,15 @@ import pytest
 from keyquorum.dsl import Persistence, ProgramIO, run_program
 from scipy import stats
 
+from tests.long import LONG
+
 from .costs import PROGRAMS, below_ands
-from .running import REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend, at_every_party
+from .running import MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend, at_every_party
 
 L, J, COUNT = 12, 3, 4096
 FALSE_ALARM = 1e-6
 """Of each test of a program and protocol, over all its bits."""
+LONG_RUN = pytest.mark.skipif(not LONG, reason="220,000 bits with MACs; KEYQUORUM_LONG=1 runs it")
 Log = list[tuple[str, Any]]
 
 
@@ -44,6 +47,11 @@ class Watched:
         self._log.append((f"open {a.kind} {a.size} low {bits}", made))
         return made
 
+    def open_masked(self, a: Any, bits: int) -> Any:
+        made = self._engine.open_masked(a, bits)
+        self._log.append((f"open {a.kind} {a.size} masked low {bits}", made))
+        return made
+
     def open_to(self, a: Any, player: int) -> Any:
         self._log.append((f"open {a.kind} {a.size} to {player}", None))
         return self._engine.open_to(a, player)
@@ -58,13 +66,13 @@ class Seen:
     shares: list[np.ndarray]
 
 
-def masks_of(program: str) -> list[tuple[str, list[Any]]]:
+def masks_of(program: str, macs: bool = False) -> list[tuple[str, list[Any]]]:
     """The programs that make the preprocessing of an online program, with arguments."""
     if program == "round_ltz_table_online":
         return [("ltz_tables", [COUNT, L, 4, 2, "binary", 0, "made"])]
     if program == "round_mask_open_online":
         return [("round_mask", [COUNT, L])]
-    return [("round_mask", [COUNT, L, "all", 1]), ("and_triples", [COUNT, below_ands(L)])]
+    return [("round_mask", [COUNT, L, "all", int(not macs)]), ("and_triples", [COUNT, below_ands(L)])]
 
 
 def arguments_of(program: str, destination: str) -> list[Any]:
@@ -83,7 +91,7 @@ def see(program: str, backend: Backend, z: Sequence[int], destination: str, mask
         dealt = engine.input(0, COUNT, values if session.party == 0 else None)
         persistence = Persistence()
         persistence.write(engine, engine.export(dealt))
-        for name, words in masks_of(program):
+        for name, words in masks_of(program, backend is MAC_RING):
             engine = session.engine(backend.protocol, backend.domain, name, None)
             run_program(engine, PROGRAMS / f"{name}.mpc", [str(w) for w in words], ProgramIO(persistence=persistence))
         if not masked:
@@ -102,12 +110,15 @@ def see(program: str, backend: Backend, z: Sequence[int], destination: str, mask
 
 RNG = np.random.default_rng(17)
 LOW = f"open s {COUNT} low {L}"
+MASKED = f"open s {COUNT} masked low {L}"
 BITS = f"open sb {COUNT}"
+BIT = f"open s {COUNT} masked low 1"
 OPENED = {
     "round_ltz_circuit_online": [LOW, *[BITS] * (2 * below_ands(L) + 1)],
-    "round_ltz_table_online": [LOW, f"open s {COUNT} low 4"],
-    "round_mask_open_online": [LOW],
+    "round_ltz_table_online": [MASKED, f"open s {COUNT} masked low 4"],
+    "round_mask_open_online": [MASKED],
 }
+OPENED_WITH_MACS = {**OPENED, "round_ltz_circuit_online": [MASKED, *[BIT] * (2 * below_ands(L))]}
 """What a run opens before the messages. Tables: two bits for the blocks of 4, and their signs: 4 bits in all."""
 PROGRAMS_AND_RINGS = pytest.mark.parametrize(
     ("program", "ring"),
@@ -137,7 +148,7 @@ def farthest(seen: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> float:
 
 
 def opened_bits(found: Seen) -> list[np.ndarray]:
-    lengths = {BITS: 1, LOW: L}
+    lengths = {BITS: 1, LOW: L, MASKED: L, BIT: 1}
     return [bit for name, words in zip(found.openings, found.words, strict=True) for bit in bits_of(words, lengths.get(name, 4))]
 
 
@@ -152,6 +163,16 @@ def test_openings_are_those_of_the_table_and_uniform(program: str, ring: Backend
     bytes_ = (found.words[0] & np.uint64(0xFF)).astype(np.int64)
     assert stats.chisquare(np.bincount(bytes_, minlength=256)).pvalue > FALSE_ALARM
     assert farthest(opened_bits(see(program, ring, z.tolist(), "share", masked=False)), known) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("program", [p if p != "round_ltz_circuit_online" else pytest.param(p, marks=LONG_RUN) for p in OPENED])
+def test_with_macs_openings_are_those_of_the_table_and_uniform(program: str) -> None:
+    """Of spdz2k, two parties: as :func:`test_openings_are_those_of_the_table_and_uniform`, with nothing that is opened to all but under masks that the checks may wait for."""
+    messages, noises, z = ciphertexts()
+    known = [*bits_of(messages, J), *bits_of(noises, L - 3)]
+    found = see(program, MAC_RING, z.tolist(), "0")
+    assert found.openings == [*OPENED_WITH_MACS[program], f"open s {COUNT} to 0"]
+    assert farthest(opened_bits(replace(found, openings=found.openings[:-1])), known) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("program", OPENED)

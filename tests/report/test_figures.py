@@ -10,6 +10,7 @@ import pytest
 from keyquorum.bench import ajax_decryption, dishonest
 from keyquorum.bench.keygen import write_table
 from keyquorum.bench.sweep import Axes, cases_of, rows
+from keyquorum.bench.toprf import COLUMNS
 
 from .test_report import BESIDE, WHEN, fake
 
@@ -41,7 +42,7 @@ def test_the_table_and_the_plots_that_are_there(figures: ModuleType, tmp_path: P
     (tmp_path / "results" / "report" / "scaling.png").write_bytes(b"png")
     assert figures.main() == 0
     text = (tmp_path / "results" / "README.md").read_text()
-    assert "| `mascot` + `spdz2k` | 3 | 2 of 3 | malicious programs, semi-honest plans | ckks-4096-mac | 3.8 |" in text
+    assert "| `mascot` + `spdz2k` | 3 | 2 of 3 | malicious, but for CKKS decryption | ckks-4096-mac | 3.8 |" in text
     assert "| `semi` + `semi2k` | 3 | 2 of 3 | semi-honest | bfv-8192 | 3.8 |" in text
     assert "(report/scaling.png)" in text and "round_trip" not in text
     assert rows.machine() in text
@@ -165,6 +166,46 @@ def test_tables_beside_ajax(figures: ModuleType, tmp_path: Path) -> None:
     assert "| 0.005 (started under load) |" in text and "| `rep-field`, noise_method=carry | 3 | 5.3 |" in text
 
 
+def test_evaluations_and_sharings(figures: ModuleType, tmp_path: Path) -> None:
+    """All rows of both tables, and in README.md the one by tables between two parties."""
+    (tmp_path / "results").mkdir()
+    row = dict.fromkeys(COLUMNS, "") | {"system": "native", "method": "table", "protocol": "semi2k", "n": "2", "batch": "1", "link": "rtt=1"}
+    row |= {
+        "ms": "10.26",
+        "mb": "0.000240",
+        "per_s": 97,
+        "offline_ms": "2.36",
+        "offline_mb": "0.005",
+        "rounds": 11,
+        "wrong": 0,
+        "busy": "1.5",
+        "cores": 2,
+    }
+    write_table(tmp_path / "results" / "toprf.csv", [row, row | {"system": "F", "busy": "0.00"}])
+    sharing = {
+        "t": 2,
+        "T": 3,
+        "n": 512,
+        "share_ms": "2.73",
+        "share_mb": "0.006280",
+        "stored_kb": "4.096",
+        "partial_us": "0.991",
+        "busy": "0.00",
+        "cores": 2,
+    }
+    sharing |= {"partial_batch_us": "0.218", "combine_us": "2.624", "exact_ms": "2.750", "exact_batch_us": "16.548"}
+    write_table(tmp_path / "results" / "lisss.csv", [sharing])
+    assert figures.main() == 0
+    text = (tmp_path / "results" / "README.md").read_text()
+    assert "| native | table | `semi2k` | 2 | 1 | rtt=1 | 10.26 (started under load) | 97 | 0.00024 | 2.36 | 0.005 | 11 |" in text
+    assert "| F | table | `semi2k` | 2 | 1 | rtt=1 | 10.26 | 97 |" in text
+    assert "| 2 | 3 | 2.73 | 0.00628 | 4.1 | 0.991 | 0.218 | 2.624 | 2.750 | 16.548 |" in text
+    assert (
+        "| AES-128 under a shared key, 1 ms round trip | `semi2k`, 2 | 10.26 ms, 0.24 kB a party; 2.4 ms, 0.005 MB ahead |"
+        in (tmp_path / "README.md").read_text()
+    )
+
+
 def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: ModuleType, tmp_path: Path) -> None:
     """The dozen figures of README.md: a row of each benchmark, with the figure of others."""
     (tmp_path / "results").mkdir()
@@ -175,7 +216,7 @@ def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: Modul
     write_table(tmp_path / "results" / "decrypt.csv", [decrypt])
     keys = {"best": "yes", "method": "plan", "quantity": "seconds", "row": "key generation x", "parties": 2, "ours": 3.7, "paper": 525.0}
     write_table(tmp_path / "results" / "paper004.csv", [keys])
-    parity = {"protocol": "ring", "difference": "", "mpspdz_commit": "0123456789"}
+    parity = {"protocol": "ring", "program": "a", "difference": "", "mpspdz_commit": "0123456789"}
     write_table(
         tmp_path / "results" / "parity.csv", [parity | {"ratio": 0.5}, parity | {"ratio": 0.1}, parity | {"ratio": 0.3}, parity | {"ratio": ""}]
     )
@@ -184,5 +225,5 @@ def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: Modul
     assert "| LWE decryptions, online | `semi2k`, 2 | 149,226 a second (batch 512, CPU of a party 5.3 µs each; no added delay) | – |" in text
     assert text.count("| triples modulo 2^64 | ") == 2 and "CPU of a party 0.5 µs each; no added delay) | MP-SPDZ: 400 |" in text
     assert "| key generation x | semi-honest, dishonest majority, 2 | 3.7 s | GMPFHE, other hardware: 525.0 s |" in text
-    assert "| all, 3 rows | median 0.30 of MP-SPDZ's time, largest 0.50; 0 outputs differ | the same machine |" in text
+    assert "| 1 programs, on both engines | all, 3 rows | median 0.30 of MP-SPDZ's time, largest 0.50; 0 outputs differ | the same machine |" in text
     assert "[All tables, plots, conditions and commits](results/README.md)" in text

@@ -92,7 +92,7 @@ def test_every_row_is_of_the_secrets(protocol: str, parties: int, noise: str) ->
         # a wrong secret, or another seed, gives rows with noise beyond any bound
         others = 1 - short, np.roll(ring, 1)
         assert np.abs(file.noise(*others)).max() > 1 << 49
-        assert np.abs(replace(file, seed=bytes(16)).noise(short, ring)).max() > 1 << 49
+        assert not short.any() or np.abs(replace(file, seed=bytes(16)).noise(short, ring)).max() > 1 << 49  # once in 512 times no mask matters
 
 
 def test_rows_are_those_of_the_format() -> None:

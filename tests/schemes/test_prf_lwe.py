@@ -24,9 +24,10 @@ from keyquorum.programs.signatures import sample_bits
 from keyquorum.schemes.prf_lwe.circuit import Circuit, Forms, Wire, aes_forms
 from keyquorum.schemes.prf_lwe.encryption import read_encrypted_bits, vectors
 from keyquorum.schemes.prf_lwe.evaluate import Evaluator
-from keyquorum.schemes.prf_lwe.key import PUBLIC_FILE, round_keys_of
+from keyquorum.schemes.prf_lwe.key import PUBLIC_FILE, PUBLIC_KEY, public_key_of, round_keys_of
 from keyquorum.schemes.prf_lwe.keygen import GateRequest, generate
 from keyquorum.schemes.prf_lwe.parameters import gate_parameters
+from keyquorum.schemes.prf_lwe.public import GateCiphertexts
 from keyquorum.schemes.prf_lwe.tables import gate_rounding, gate_tables
 from keyquorum.sharing.variants import Preprocessing
 from scipy import stats
@@ -252,12 +253,13 @@ def test_the_sums_of_aes_are_aes() -> None:
     ("protocol", "parties", "name"), [("semi2k", 2, "lwe32-p2-seed003"), ("ring", 3, "lwe32-p2-seed003"), ("semi2k", 2, "lwe32-p2")]
 )
 def test_a_block(tmp_path: Path, protocol: str, parties: int, name: str) -> None:
-    """A key, an item, and a block: AES of another library under the key that all shares give."""
+    """A key, an item, and a block: AES of another library under the key that all shares give. Then the same block, encrypted under the public key."""
     if not LONG and (protocol, name) != ("semi2k", "lwe32-p2-seed003"):
         pytest.skip("seconds: KEYQUORUM_LONG=1")
     committee, p, forms = api.init(tmp_path / "committee", parties, protocol), gate_parameters(name), aes_forms()
     point = bytes.fromhex(VECTORS[0][1])
     shares = summands(committee, np.unpackbits(np.frombuffer(point, np.uint8), bitorder="little"))
+    encrypted: list[GateCiphertexts] = []
 
     def job(context: PartyContext) -> Any:
         material = generate(context, GateRequest(p))
@@ -267,22 +269,28 @@ def test_a_block(tmp_path: Path, protocol: str, parties: int, name: str) -> None
         tables, masks = Pool(context, group, kind), Pool(context, group, rounding)
         evaluator = Evaluator(context, group, forms, secret.words, own, kind, rounding)
         try:
-            tables.fill(1)
-            masks.fill(evaluator.decryptions)
+            tables.fill(2)
+            masks.fill(evaluator.decryptions + evaluator.decryptions_encrypted)
             with tables.claimed(1, "a block") as items, masks.claimed(evaluator.decryptions, "a block") as claimed:
                 given, bound = items.take(1)
                 made = evaluator.evaluate(shares[context.party][:, :, None], given, claimed, bound)
+            if context.party == 0:
+                key = public_key_of(material.public[PUBLIC_KEY], material.info, "the key")
+                encrypted.append(key.encrypt(np.unpackbits(np.frombuffer(point, np.uint8), bitorder="little").tolist()))
+            context.session.compare("encrypted", b"")
+            with tables.claimed(1, "encrypted") as items, masks.claimed(evaluator.decryptions_encrypted, "encrypted") as claimed:
+                again = evaluator.evaluate_encrypted(encrypted, items.take(1)[0], claimed)
             with pytest.raises(PoolTooSmall, match="needs 1 items, has 0"), tables.claimed(1, "another block"):
                 pass
-            return made, keys.words.copy()
+            return made, keys.words.copy(), again
         finally:
             for one in (tables, masks, evaluator):
                 one.close()
 
     results = run_in_process(committee, job, timeout=120)
     key = np.packbits((opened(committee, [r[1] for r in results])[:128] & np.uint64(1)).astype(np.uint8), bitorder="little").tobytes()
-    value = np.packbits(opened(committee, [r[0] for r in results])[:, 0].astype(np.uint8), bitorder="little").tobytes()
-    assert value == Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(point)
+    values = [np.packbits(opened(committee, [r[i] for r in results])[:, 0].astype(np.uint8), bitorder="little").tobytes() for i in (0, 2)]
+    assert values[0] == values[1] == Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(point)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_schemes_are_found_and_their_names_are_apart() -> None:
     assert recognise(b"KQLWE002") is scheme_named("lwe") and recognise(b"\x5e\xa1") is None
 
 
-@pytest.mark.parametrize("name", ["bfv-4096", "ckks-8192-demo", "lwe64-p2", "lwe53-p16", "tfhers-2-2", "ajax53", "prf-aes128"])
+@pytest.mark.parametrize("name", ["bfv-4096", "ckks-8192-demo", "lwe64-p2", "lwe53-p16", "tfhers-2-2", "ajax53", "prf-aes128", "prf-legendre127"])
 def test_a_request_survives_its_job(name: str) -> None:
     job = json.loads(json.dumps(api.keygen_job("key", name)))
     assert check_job(job) == "keygen"
@@ -54,13 +54,24 @@ def test_a_request_survives_its_job(name: str) -> None:
 
 
 def test_jobs_of_benchmarks_are_apart() -> None:
-    assert set(job_kinds()) == {"keygen", "decrypt", "pool_fill", "toprf_fill", "toprf_share", "program"} and all(
-        kind.startswith("bench:") for kind in job_kinds("bench")
-    )
+    assert set(job_kinds()) == {
+        "keygen",
+        "decrypt",
+        "pool_fill",
+        "toprf_fill",
+        "share",
+        "toprf_encrypt",
+        "gates_fill",
+        "gates_evaluate",
+        "program",
+    } and all(kind.startswith("bench:") for kind in job_kinds("bench"))
     for kind in [*job_kinds(), *job_kinds("bench")]:
         assert callable(find_job(kind).run)
     for kind in ("bench:", "bench:dance", "decrypt:", "os:path", "lwe_keygen", 3, None):
-        with pytest.raises(KeyQuorumError, match=r"unknown job .*: choose one of keygen, decrypt, pool_fill, toprf_fill, toprf_share, program"):
+        with pytest.raises(
+            KeyQuorumError,
+            match=r"unknown job .*: choose one of keygen, decrypt, pool_fill, toprf_fill, share, toprf_encrypt, gates_fill, gates_evaluate, program",
+        ):
             find_job(kind)
 
 

@@ -74,7 +74,8 @@ def test_every_row_is_of_the_secrets(protocol: str, parties: int, method: str) -
         for other in others:
             other[3] ^= 1
         assert np.abs(file.noise(*others)).max() > 1 << 56
-        assert np.abs(replace(file, seed=bytes(16)).noise(short, ring)).max() > 1 << 56
+        # once in 512 times all bits of the short secret are 0, and no mask matters
+        assert not short.any() or np.abs(replace(file, seed=bytes(16)).noise(short, ring)).max() > 1 << 56
 
 
 def test_rows_are_those_of_the_format() -> None:

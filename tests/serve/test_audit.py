@@ -46,7 +46,8 @@ def party(tmp_path: Path) -> Any:
 
 
 def test_a_line_for_every_request(party: Any) -> None:
-    """A line has the receiver, the id, the digest and the result of a request; it has neither the request nor the answer."""
+    """A line has the receiver, the id, the digest and the result of a request; it has neither the request nor the answer. A text
+    that is no id is not written."""
     secret = b"a message that nobody else should read"
     with party.channel() as channel:
         assert ask(channel, secret) == ({"status": "ok"}, secret)
@@ -56,7 +57,7 @@ def test_a_line_for_every_request(party: Any) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", answered.pop("time")) and refused.pop("time")
     assert answered == {**common, "request": "0123456789", "result": "answered"}
     assert refused == {
-        **common, "request": "short", "result": "refused", "type": "CiphertextError", "error": "a request needs an id of 8 to 64 letters and digits",
+        **common, "request": None, "result": "refused", "type": "CiphertextError", "error": "a request needs an id of 8 to 64 letters and digits",
     }  # fmt: skip
     assert b"nobody else" not in party.audit.path.read_bytes()
     assert party.audit.path.stat().st_mode & 0o777 == 0o600

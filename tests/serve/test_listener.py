@@ -148,7 +148,7 @@ def test_a_receiver_that_is_not_admitted_gets_the_reason(party: Party, size: int
         with pytest.raises(
             PartyError, match=r"^party 0 does not admit this receiver: put its certificate \(\.crt\) into the folder party-0/receivers there$"
         ):
-            receiver._shares(bytes(size), 1, {})
+            receiver._shares(bytes(size), 1, {}, 65537)
     assert party.serves()
 
 

@@ -12,24 +12,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keyquorum.api import pool_list
 from keyquorum.model import checkpoints
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.model.errors import KeyQuorumError, ParameterError, PoolError
 from keyquorum.model.subset import subset_of
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
+from keyquorum.plans.pool_variants import pool_group
+from keyquorum.plans.pools import Pool, pools_folder
 from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.prf.tables import aes_tables
 from keyquorum.schemes.subset_shares import SUBSETS, check_subsets, load_subset_shares, read_sharing
 from keyquorum.serve.client import Refused, make_receiver
 from keyquorum.serve.daemon import Daemon, Service
-from keyquorum.toprf import Toprf, set_policy
+from keyquorum.toprf import Toprf, set_policy, toprf_fill
 
 from tests.schemes.test_prf import committee_with_key, key_of, reference
 from tests.serve.test_toprf import Served
 
 
 def share(committee: Committee, members: int) -> None:
-    run_in_process(committee, lambda context: run_job(context, {"kind": "toprf_share", "key": "prf", "members": members}), timeout=60)
+    run_in_process(committee, lambda context: run_job(context, {"kind": "share", "key": "prf", "members": members}), timeout=60)
 
 
 def shares_of(committee: Committee, numbers: tuple[int, ...]) -> list[np.ndarray]:
@@ -88,6 +92,32 @@ def test_two_subsets_have_the_values_of_the_whole(tmp_path: Path) -> None:
         assert whole.totals() == [2, 2, 3]  # one count for a key at a party, whoever evaluates with it
     finally:
         whole.stop()
+
+
+def test_a_subset_evaluates_by_tables_of_its_own(tmp_path: Path) -> None:
+    """Made by the subset, used by it, and by nobody else; the whole committee has another pool. An empty pool is refused with the command that fills it."""
+    committee = committee_with_key(tmp_path, "rep-field", 3)
+    identity, _ = make_receiver(committee, "web")
+    for party in range(3):
+        set_policy(committee, party, "prf", 10)
+    share(committee, 2)
+    subset, key_id = subset_of(committee, (0, 2)), load_key(committee.key_folder(0, "prf")).key_id
+    assert toprf_fill(committee, 3, parties=(0, 2)).line == "pool prf-aes128-table.0-2: 3 items made, 3 left; a block takes one"
+    assert [(pool["party"], pool["pool"]) for pool in pool_list(committee)] == [(0, "prf-aes128-table.0-2"), (2, "prf-aes128-table.0-2")]
+    served = Served(subset, b"", key_id, identity, {"method": "table"})
+    served.start()
+    try:
+        with Toprf(committee, "prf", identity, wait=20.0, parties=(0, 2)) as toprf:
+            assert toprf.evaluate(b"x") == reference(key_of(committee), b"x")
+            with pytest.raises(Refused, match=r"prf-aes128-table.0-2: needs 2 items, has 1: fill the pool \(keyquorum toprf fill --parties 0,2, or"):
+                toprf.evaluate(b"y")
+    finally:
+        served.stop()
+    assert not served.failures
+    with pytest.raises(PoolError, match=r"made with another .*members"):
+        folder = pools_folder(committee, 0)
+        (folder / "prf-aes128-table.0-2").rename(folder / "prf-aes128-table.0-1")
+        run_in_process(subset_of(committee, (0, 1)), lambda context: Pool(context, pool_group(context), aes_tables(context.committee)))
 
 
 @pytest.mark.parametrize("point", ["share/written", "share/before", "share/published"])
@@ -182,8 +212,3 @@ def test_refused(tmp_path: Path) -> None:
             subset_of(committee, numbers)
     with pytest.raises(KeyQuorumError, match="no shares for subsets"):
         shares_of(committee, (0, 1))
-    share(committee, 2)
-    set_policy(committee, 0, "prf", 10)
-    make_receiver(committee, "web")
-    with pytest.raises(ParameterError, match="parties of a subset serve with --method circuit"):
-        Daemon(subset_of(committee, (0, 1)), 0, Service("prf", method="table"))

@@ -52,8 +52,10 @@ pub enum DomainKind {
     Bits,
     /// Integers modulo 2^k.
     Z2k(u32),
-    /// The prime field with that many elements.
+    /// The prime field with that many elements, below 2^62.
     Fq(u64),
+    /// The prime field with that many elements, above 2^64 and below 2^127.
+    WideFq(u128),
 }
 
 impl fmt::Display for DomainKind {
@@ -62,6 +64,7 @@ impl fmt::Display for DomainKind {
             Self::Bits => f.write_str("bits"),
             Self::Z2k(k) => write!(f, "Z2^{k}"),
             Self::Fq(q) => write!(f, "F_{q}"),
+            Self::WideFq(q) => write!(f, "F_{q}"),
         }
     }
 }
@@ -69,7 +72,7 @@ impl fmt::Display for DomainKind {
 /// A text that names no domain.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "\"{0}\" is not a domain: write bits, Z2^k with k in 1..=128, or F_q with an odd prime q < 2^62"
+    "\"{0}\" is not a domain: write bits, Z2^k with k in 1..=128, or F_q with an odd prime q < 2^62 or 2^64 < q < 2^127"
 )]
 pub struct ParseDomainError(String);
 
@@ -77,9 +80,9 @@ impl FromStr for DomainKind {
     type Err = ParseDomainError;
 
     /// Reads the text form. The range of `k` and `q` is checked, primality only by
-    /// [`Zq::new`](crate::Zq::new). Numbers have one spelling: no sign, no leading zero.
+    /// [`Zq::new`](crate::Zq::new) and [`Zq128::new`](crate::Zq128::new). Numbers have one spelling: no sign, no leading zero.
     fn from_str(text: &str) -> Result<Self, ParseDomainError> {
-        let number = |digits: &str| -> Option<u64> {
+        let number = |digits: &str| -> Option<u128> {
             let canonical = digits.bytes().all(|c| c.is_ascii_digit()) && !digits.starts_with('0');
             canonical.then(|| digits.parse().ok()).flatten()
         };
@@ -90,9 +93,11 @@ impl FromStr for DomainKind {
                 .filter(|k| (1..=128).contains(k))
                 .map(|k| Self::Z2k(k as u32))
         } else if let Some(digits) = text.strip_prefix("F_") {
-            number(digits)
-                .filter(|q| (3..1 << 62).contains(q) && q % 2 == 1)
-                .map(Self::Fq)
+            number(digits).filter(|q| q % 2 == 1).and_then(|q| match q {
+                3..=0x3FFF_FFFF_FFFF_FFFF => Some(Self::Fq(q as u64)),
+                _ if q >> 64 != 0 && q >> 127 == 0 => Some(Self::WideFq(q)),
+                _ => None,
+            })
         } else {
             None
         };
@@ -108,6 +113,14 @@ pub enum DomainError {
     NotAnOddPrime {
         /// The refused modulus.
         q: u64,
+    },
+    /// The modulus is even, composite, too small or too large.
+    #[error(
+        "{q} is no modulus of a wide prime field here: choose a prime above 2^64 and below 2^127"
+    )]
+    NotAWidePrime {
+        /// The refused modulus.
+        q: u128,
     },
     /// The exponent of a power-of-two ring is out of range for the type that should hold it.
     #[error("Z2^{k} is out of range here: choose k in {low}..={high}")]
@@ -179,6 +192,7 @@ pub(crate) fn same_length(one: usize, other: usize) {
 /// Elements that go in must be canonical (in `[0, q)`, in `[0, 2^k)`, or any 64 bits for
 /// [`BitLanes`](crate::BitLanes)); elements that come out are. Vector operations take slices of
 /// one length, and panic otherwise: if they worked on the common prefix only, a secret could stay unmasked.
+/// The defaults go element by element; a domain overrides those that it does faster.
 #[allow(clippy::wrong_self_convention)] // the domain is the modulus, not the value converted
 pub trait Domain: Clone + Send + Sync + 'static {
     /// The word that holds one element.
@@ -206,34 +220,78 @@ pub trait Domain: Clone + Send + Sync + 'static {
     fn mul(&self, a: Self::E, b: Self::E) -> Self::E;
 
     /// `a += b`, element by element.
-    fn add_assign(&self, a: &mut [Self::E], b: &[Self::E]);
+    fn add_assign(&self, a: &mut [Self::E], b: &[Self::E]) {
+        same_length(a.len(), b.len());
+        for (x, &y) in a.iter_mut().zip(b) {
+            *x = self.add(*x, y);
+        }
+    }
 
     /// `a -= b`, element by element.
-    fn sub_assign(&self, a: &mut [Self::E], b: &[Self::E]);
+    fn sub_assign(&self, a: &mut [Self::E], b: &[Self::E]) {
+        same_length(a.len(), b.len());
+        for (x, &y) in a.iter_mut().zip(b) {
+            *x = self.sub(*x, y);
+        }
+    }
 
     /// `a = b - a`, element by element.
-    fn rsub_assign(&self, a: &mut [Self::E], b: &[Self::E]);
+    fn rsub_assign(&self, a: &mut [Self::E], b: &[Self::E]) {
+        same_length(a.len(), b.len());
+        for (x, &y) in a.iter_mut().zip(b) {
+            *x = self.sub(y, *x);
+        }
+    }
 
     /// `a = -a`, element by element.
-    fn neg_assign(&self, a: &mut [Self::E]);
+    fn neg_assign(&self, a: &mut [Self::E]) {
+        for x in a {
+            *x = self.neg(*x);
+        }
+    }
 
     /// `a *= b`, element by element.
-    fn mul_assign(&self, a: &mut [Self::E], b: &[Self::E]);
+    fn mul_assign(&self, a: &mut [Self::E], b: &[Self::E]) {
+        same_length(a.len(), b.len());
+        for (x, &y) in a.iter_mut().zip(b) {
+            *x = self.mul(*x, y);
+        }
+    }
 
     /// `a += s` for every element.
-    fn add_scalar_assign(&self, a: &mut [Self::E], s: Self::E);
+    fn add_scalar_assign(&self, a: &mut [Self::E], s: Self::E) {
+        for x in a {
+            *x = self.add(*x, s);
+        }
+    }
 
     /// `a *= s` for every element.
-    fn mul_scalar_assign(&self, a: &mut [Self::E], s: Self::E);
+    fn mul_scalar_assign(&self, a: &mut [Self::E], s: Self::E) {
+        for x in a {
+            *x = self.mul(*x, s);
+        }
+    }
 
     /// `acc += a * b`, element by element.
-    fn mul_acc(&self, acc: &mut [Self::E], a: &[Self::E], b: &[Self::E]);
+    fn mul_acc(&self, acc: &mut [Self::E], a: &[Self::E], b: &[Self::E]) {
+        same_length(a.len(), b.len());
+        same_length(acc.len(), a.len());
+        for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
+            *z = self.add(*z, self.mul(x, y));
+        }
+    }
 
     /// Sum of all elements.
-    fn sum(&self, a: &[Self::E]) -> Self::E;
+    fn sum(&self, a: &[Self::E]) -> Self::E {
+        a.iter().fold(self.zero(), |s, &x| self.add(s, x))
+    }
 
     /// Inner product.
-    fn dot(&self, a: &[Self::E], b: &[Self::E]) -> Self::E;
+    fn dot(&self, a: &[Self::E], b: &[Self::E]) -> Self::E {
+        same_length(a.len(), b.len());
+        let products = a.iter().zip(b).map(|(&x, &y)| self.mul(x, y));
+        products.fold(self.zero(), |s, p| self.add(s, p))
+    }
 
     /// The image of an integer.
     fn from_i64(&self, v: i64) -> Self::E;

@@ -1,7 +1,7 @@
 //! Bits, 64 to a lane.
 
 use crate::codec;
-use crate::domain::{DecodeError, Domain, DomainKind, same_length};
+use crate::domain::{DecodeError, Domain, DomainKind};
 use crate::prg::Prg;
 
 /// Vectors of bits, 64 to a lane: the ring F_2^64, added with XOR and multiplied with AND.
@@ -44,59 +44,6 @@ impl Domain for BitLanes {
     #[inline]
     fn mul(&self, a: u64, b: u64) -> u64 {
         a & b
-    }
-
-    fn add_assign(&self, a: &mut [u64], b: &[u64]) {
-        same_length(a.len(), b.len());
-        for (x, y) in a.iter_mut().zip(b) {
-            *x ^= y;
-        }
-    }
-
-    fn sub_assign(&self, a: &mut [u64], b: &[u64]) {
-        self.add_assign(a, b);
-    }
-
-    fn rsub_assign(&self, a: &mut [u64], b: &[u64]) {
-        self.add_assign(a, b);
-    }
-
-    fn neg_assign(&self, _a: &mut [u64]) {}
-
-    fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
-        same_length(a.len(), b.len());
-        for (x, y) in a.iter_mut().zip(b) {
-            *x &= y;
-        }
-    }
-
-    fn add_scalar_assign(&self, a: &mut [u64], s: u64) {
-        for x in a {
-            *x ^= s;
-        }
-    }
-
-    fn mul_scalar_assign(&self, a: &mut [u64], s: u64) {
-        for x in a {
-            *x &= s;
-        }
-    }
-
-    fn mul_acc(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        same_length(a.len(), b.len());
-        same_length(acc.len(), a.len());
-        for ((z, x), y) in acc.iter_mut().zip(a).zip(b) {
-            *z ^= x & y;
-        }
-    }
-
-    fn sum(&self, a: &[u64]) -> u64 {
-        a.iter().fold(0, |s, x| s ^ x)
-    }
-
-    fn dot(&self, a: &[u64], b: &[u64]) -> u64 {
-        same_length(a.len(), b.len());
-        a.iter().zip(b).fold(0, |s, (x, y)| s ^ (x & y))
     }
 
     fn from_i64(&self, v: i64) -> u64 {

@@ -2,7 +2,7 @@
 //! packing and the pseudorandom generator. No I/O, no protocols.
 //!
 //! A *domain* is the ring that shares live in: [`BitLanes`] (64 bits a lane), [`Z2k64`] and
-//! [`Z2k128`] (integers modulo a power of two) and [`Zq`] (a prime field). All of them implement
+//! [`Z2k128`] (integers modulo a power of two), [`Zq`] and [`Zq128`] (prime fields). All of them implement
 //! [`Domain`], whose operations work on whole vectors of canonical elements.
 //!
 //! No operation on elements branches on their values or uses them as an index, except where its
@@ -20,6 +20,7 @@ mod prg;
 mod table;
 mod z2k;
 mod zq;
+mod zq128;
 
 pub use domain::{
     DecodeError, Domain, DomainError, DomainKind, Element, InternalError, ParseDomainError,
@@ -31,3 +32,4 @@ pub use prg::{EntropyError, Prg, expand_aes_ctr, expand_uniform, os_random};
 pub use table::{SymmetricTable, TableError};
 pub use z2k::{Z2k64, Z2k128};
 pub use zq::{Zq, is_prime};
+pub use zq128::Zq128;

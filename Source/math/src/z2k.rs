@@ -74,52 +74,6 @@ macro_rules! power_of_two_ring {
                 a.wrapping_mul(b) & self.mask
             }
 
-            fn add_assign(&self, a: &mut [$word], b: &[$word]) {
-                same_length(a.len(), b.len());
-                for (x, &y) in a.iter_mut().zip(b) {
-                    *x = self.add(*x, y);
-                }
-            }
-
-            fn sub_assign(&self, a: &mut [$word], b: &[$word]) {
-                same_length(a.len(), b.len());
-                for (x, &y) in a.iter_mut().zip(b) {
-                    *x = self.sub(*x, y);
-                }
-            }
-
-            fn rsub_assign(&self, a: &mut [$word], b: &[$word]) {
-                same_length(a.len(), b.len());
-                for (x, &y) in a.iter_mut().zip(b) {
-                    *x = self.sub(y, *x);
-                }
-            }
-
-            fn neg_assign(&self, a: &mut [$word]) {
-                for x in a {
-                    *x = self.neg(*x);
-                }
-            }
-
-            fn mul_assign(&self, a: &mut [$word], b: &[$word]) {
-                same_length(a.len(), b.len());
-                for (x, &y) in a.iter_mut().zip(b) {
-                    *x = self.mul(*x, y);
-                }
-            }
-
-            fn add_scalar_assign(&self, a: &mut [$word], s: $word) {
-                for x in a {
-                    *x = self.add(*x, s);
-                }
-            }
-
-            fn mul_scalar_assign(&self, a: &mut [$word], s: $word) {
-                for x in a {
-                    *x = self.mul(*x, s);
-                }
-            }
-
             fn mul_acc(&self, acc: &mut [$word], a: &[$word], b: &[$word]) {
                 same_length(a.len(), b.len());
         same_length(acc.len(), a.len());

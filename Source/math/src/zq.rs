@@ -221,33 +221,6 @@ impl Domain for Zq {
         self.barrett.mul(a, b)
     }
 
-    fn add_assign(&self, a: &mut [u64], b: &[u64]) {
-        same_length(a.len(), b.len());
-        for (x, &y) in a.iter_mut().zip(b) {
-            *x = self.add(*x, y);
-        }
-    }
-
-    fn sub_assign(&self, a: &mut [u64], b: &[u64]) {
-        same_length(a.len(), b.len());
-        for (x, &y) in a.iter_mut().zip(b) {
-            *x = self.sub(*x, y);
-        }
-    }
-
-    fn rsub_assign(&self, a: &mut [u64], b: &[u64]) {
-        same_length(a.len(), b.len());
-        for (x, &y) in a.iter_mut().zip(b) {
-            *x = self.sub(y, *x);
-        }
-    }
-
-    fn neg_assign(&self, a: &mut [u64]) {
-        for x in a {
-            *x = self.neg(*x);
-        }
-    }
-
     fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
         same_length(a.len(), b.len());
         with_multiply!(self, m => {
@@ -255,12 +228,6 @@ impl Domain for Zq {
                 *x = m.mul(*x, y);
             }
         });
-    }
-
-    fn add_scalar_assign(&self, a: &mut [u64], s: u64) {
-        for x in a {
-            *x = self.add(*x, s);
-        }
     }
 
     fn mul_scalar_assign(&self, a: &mut [u64], s: u64) {

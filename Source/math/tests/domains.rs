@@ -3,7 +3,7 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)] // a failure here is a failed test
 
 use keyquorum_math::{
-    BitLanes, Domain, DomainError, DomainKind, Element, Z2k64, Z2k128, Zq, is_prime,
+    BitLanes, Domain, DomainError, DomainKind, Element, Z2k64, Z2k128, Zq, Zq128, is_prime,
 };
 use num_bigint::{BigInt, BigUint};
 use proptest::prelude::*;
@@ -26,6 +26,15 @@ const PRIMES: [u64; 16] = [
     2_305_843_009_213_693_951,
     2_305_843_009_213_693_967,
     4_611_686_018_427_387_847,
+];
+
+/// Primes of more than 64 bits: the smallest and the largest one, and some between.
+const WIDE_PRIMES: [u128; 5] = [
+    18_446_744_073_709_551_629,
+    (1 << 89) - 1,
+    (1 << 100) - 15,
+    (1 << 126) - 137,
+    (1 << 127) - 1,
 ];
 
 fn big(x: impl Element) -> BigUint {
@@ -166,6 +175,17 @@ proptest! {
     }
 
     #[test]
+    fn wide_prime_fields(at in 0..WIDE_PRIMES.len(), mut input in rows(), e: u128) {
+        let q = WIDE_PRIMES[at];
+        input.extend(vec![[q - 1; 3]; 20]);
+        let field = Zq128::new(q).unwrap();
+        check(&field, &BigUint::from(q), &input);
+        let base = field.from_u128(input[0][0]);
+        let power = BigUint::from(base).modpow(&BigUint::from(e), &BigUint::from(q));
+        prop_assert_eq!(big(field.pow(base, e)), power);
+    }
+
+    #[test]
     fn words_modulo_powers_of_two(k in 1u32..=64, input in rows()) {
         check(&Z2k64::new(k).unwrap(), &(BigUint::from(1u8) << k), &input);
     }
@@ -217,8 +237,13 @@ proptest! {
     }
 
     #[test]
-    fn names_are_read_back(k in 1u32..=128, q in 1u64..1 << 61) {
-        for kind in [DomainKind::Bits, DomainKind::Z2k(k), DomainKind::Fq(2 * q + 1)] {
+    fn names_are_read_back(k in 1u32..=128, q in 1u64..1 << 61, wide in 1u128 << 63..1 << 126) {
+        for kind in [
+            DomainKind::Bits,
+            DomainKind::Z2k(k),
+            DomainKind::Fq(2 * q + 1),
+            DomainKind::WideFq(2 * wide + 1),
+        ] {
             prop_assert_eq!(kind.to_string().parse(), Ok(kind));
         }
     }
@@ -333,7 +358,11 @@ fn texts_that_name_no_domain_are_refused() {
         "F_2",
         "F_4",
         "F_4611686018427387905",
-        "F_99999999999999999999999",
+        "F_9223372036854775783",
+        "F_99999999999999999999998",
+        "F_170141183460469231731687303715884105729",
+        "F_340282366920938463463374607431768211297",
+        "F_999999999999999999999999999999999999999999",
         "F_0x11",
         "Z2^6 4",
     ] {
@@ -344,6 +373,27 @@ fn texts_that_name_no_domain_are_refused() {
         "F_4611686018427387847".parse(),
         Ok(DomainKind::Fq(4_611_686_018_427_387_847))
     );
+}
+
+#[test]
+fn moduli_that_make_no_wide_field_are_refused() {
+    let pseudoprime = 3_317_044_064_679_887_385_961_981; // strong to the bases 2 to 41
+    for q in [
+        0,
+        (1 << 61) - 1,
+        (1 << 64) + 1,
+        (1 << 64) + 14,
+        pseudoprime,
+        ((1u128 << 61) - 1) * ((1 << 62) - 57),
+        (1 << 127) - 3,
+        u128::MAX - 158,
+    ] {
+        let refused = Err(DomainError::NotAWidePrime { q });
+        assert_eq!(Zq128::new(q).map(|field| field.kind()), refused);
+    }
+    for q in WIDE_PRIMES {
+        assert_eq!(Zq128::new(q).unwrap().kind(), DomainKind::WideFq(q));
+    }
 }
 
 /// What a vector operation in `Z2^64` does with a mask that is shorter than what it masks: `None` if it refuses.

@@ -7,7 +7,7 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)] // a failure here is a failed test
 
-use keyquorum_math::{BitLanes, Domain, Element, Prg, Z2k64, Z2k128, Zq};
+use keyquorum_math::{BitLanes, Domain, Element, Prg, Z2k64, Z2k128, Zq, Zq128};
 use proptest::prelude::*;
 
 fn assert_uniform(cells: usize, samples: impl Iterator<Item = usize>) {
@@ -42,6 +42,16 @@ fn small_fields_hit_every_element_equally() {
             let pairs = values.chunks_exact(2).map(|pair| pair[0] * q + pair[1]);
             assert_uniform((q * q) as usize, pairs.map(|x| x as usize));
         }
+    }
+}
+
+#[test]
+fn wide_fields_are_uniform_in_high_and_low_parts() {
+    for q in [18_446_744_073_709_551_629, (1 << 100) - 15, (1 << 127) - 1] {
+        let values = sample(&Zq128::new(q).unwrap(), 1 << 17);
+        assert!(values.iter().all(|&x| x < q));
+        assert_uniform(300, values.iter().map(|&x| (x / (q / 300 + 1)) as usize));
+        assert_uniform(300, values.iter().map(|&x| (x % 300) as usize));
     }
 }
 

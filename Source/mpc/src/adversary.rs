@@ -1,9 +1,11 @@
 //! How a corrupted party deviates from the protocol.
 //!
 //! Protocols of which programs are secure against malicious parties ask an [`Adversary`] wherever a party could deviate; it is given to them when they are made. Sessions give
-//! [`Honest`] and nothing else: an adversary is code of this crate's tests. So a protocol is the same code in tests and in a release.
+//! [`Honest`]: an adversary is code of this crate's tests. So a protocol is the same code in tests and in a release. One exception: parties that are all in one process, which has all
+//! secrets anyway, can leave out checks ([`Omitting`]), for tests of whole plans.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use keyquorum_math::{Domain, Element};
@@ -135,6 +137,15 @@ pub(crate) trait Adversary: Send + Sync {
 pub(crate) struct Honest;
 
 impl Adversary for Honest {}
+
+/// A party that follows the protocol, but ignores the verdicts of these checks.
+pub(crate) struct Omitting(pub HashSet<Check>);
+
+impl Adversary for Omitting {
+    fn omits(&self, check: Check) -> bool {
+        self.0.contains(&check)
+    }
+}
 
 /// The adversary of a party, for all its protocols.
 pub(crate) type Corruption = Arc<dyn Adversary>;

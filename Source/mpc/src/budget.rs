@@ -26,6 +26,8 @@
 //!   with such primes has 2/q in place of the first term of its total.
 //!   MACs of bits have 48 bits, and a wrong bit passes with the guess of all of them: bits are combined in a field of 2^128 elements.
 //! * *Cut and choose* (edaBits). Wrong numbers pass under wrong tests only, which must be on them ([`cut_and_choose`]); who passes has won.
+//! * *Lifted values with MACs* ([`LIFT_TESTS`]). A value that is another one in another domain passes the sum of a random subset with 1/2, whatever else is wrong
+//!   (`keyquorum.sharing.lifted` has the argument); who passes all tests has won.
 //! * *The OT check.* Guesses of g groups of Δ pass with 2^-4g and reveal 4g bits of a key: a forgery after them wins with what is left, the
 //!   product is that of a forgery without them.
 //! * *Triples.* Words that fit only some choice bits pass with 2^-ℓ if ℓ bits are guessed, and leave the other factor uniform within
@@ -47,6 +49,8 @@
 //! * *Masks of `lift`* ([`lift`]). An honest party's mask is the sum of four uniform numbers of b − 2 bits. Moving such a
 //!   distribution by one changes it by H² = [`ROUGHNESS`]/2 · 2^-2(b − 2), by x by at most x² times that, and what is masked has variance
 //!   [`VARIANCE`] at most, whatever the others' masks are.
+//! * *Tests of lifted values* ([`lift_tests`]). Each opens the sum of a random half of the values under a mask of the same form. They add to the same ΣH², so the
+//!   distance of both together is the root of the sum of their squares.
 //! * *Residues* ([`residues`]). A string of B bits modulo q, a pad of a digit of a product with a key, has a χ² of at most (q/2^B)²/4.
 //! * *edaBits over fields*: nothing. The sum of a number and its test shows the number only if it lies where not every number could be,
 //!   and then the batch is given up, as after a failed check; modulo 2^k tests are uniform.
@@ -75,6 +79,9 @@ pub const ROUGHNESS: f64 = 0.78;
 pub const VARIANCE: f64 = 10.5;
 /// Bits of the shortest prime that the second kind of MAC check reaches [`ATTEMPT_BITS`] with.
 pub const SHORTEST_PRIME: u32 = 43;
+
+/// Sums of random subsets that test whether lifted values are the same in all domains: a wrong one passes with 2^-41.
+pub const LIFT_TESTS: u32 = 41;
 
 /// log2 of what the adversary gains in subset sums as it sees the subsets before it commits.
 const GRINDING: f64 = 4.0;
@@ -159,6 +166,11 @@ pub fn attempts(prime_bits: Option<u32>) -> Vec<Attempt> {
             ATTEMPT_BITS,
         ),
         attempt(
+            "lifted values that differ between domains",
+            f64::from(LIFT_TESTS),
+            f64::from(LIFT_TESTS),
+        ),
+        attempt(
             "MACs modulo 2^k",
             mac - (mac + 1.0).log2(),
             mac - (mac + 1.0).log2(),
@@ -182,6 +194,13 @@ pub fn of_attempts(prime_bits: Option<u32>) -> f64 {
 /// Distance from independence of `values` values that `lift` opens under masks of `bits` bits of an honest party.
 pub fn lift(values: u64, bits: u32) -> f64 {
     (values as f64 * VARIANCE * ROUGHNESS).sqrt() * (2.0 - f64::from(bits)).exp2()
+}
+
+/// Distance from independence of the sums that test `values` lifted values, each of a random half of them, under sums of four uniform numbers below `width` / 4
+/// of an honest party.
+pub fn lift_tests(values: u64, width: u64) -> f64 {
+    let opened = values as f64 * f64::from(LIFT_TESTS) / 2.0;
+    (opened * VARIANCE * ROUGHNESS).sqrt() * 4.0 / width as f64
 }
 
 /// Distance from independence of pads modulo a prime of `prime_bits` bits: of `elements` elements that one party gives MACs to, with `peers` peers.

@@ -136,6 +136,8 @@ pub trait Engine: Send {
     /// Opens the low `bits` bits of elements modulo 2^k and nothing above, `bits` bits an element on the wire (with MACs and those of
     /// their key). One round.
     fn open_low(&mut self, a: &Handle, bits: u32) -> Result<Handle>;
+    /// [`Engine::open_low`] of values of which the low bits are under random masks that serve once: their check may be deferred ([`Engine::defer_checks`]).
+    fn open_masked(&mut self, a: &Handle, bits: u32) -> Result<Handle>;
     /// Opens to one party. One round.
     fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle>;
     /// Shares `n` elements of `owner`. One round.
@@ -188,6 +190,11 @@ pub trait Engine: Send {
     ) -> Result<Handle>;
     /// Integer operation on clear values.
     fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle>;
+    /// Legendre symbols 1, 0 and -1 of clear elements of a prime field.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`](crate::error::EngineError::Usage) in a ring, and for other values than clear ones.
+    fn clear_legendre(&mut self, a: &Handle) -> Result<Handle>;
     /// Inverses of clear values.
     fn clear_inv(&mut self, a: &Handle) -> Result<Handle>;
     /// Reads a clear or personal vector (words of at most 64 bits).
@@ -219,6 +226,16 @@ pub trait Engine: Send {
     fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()>;
     /// Binds all that follows to a context, at all parties: they refuse the messages of a party that has bound another one. Local.
     fn bind_context(&mut self, text: &[u8]);
+    /// From now on, the MACs of values that are opened by [`Engine::open_masked`] are verified together, before anything else is opened, stored or
+    /// handed on: at the latest when the deferral ends (`false`), which verifies all. Values that were opened so may be read before. For programs in which every
+    /// such value is masked by random elements that serve once; at all parties. The same as before without MACs. Runs all that is queued.
+    fn defer_checks(&mut self, deferred: bool) -> Result<()>;
+    /// Takes in `n` stored random elements as raw words, which nobody knows and which serve once: they hide what is above the openings that follow, in their order.
+    /// Under the rule of [`Engine::import`]; at all parties. Local. Refused without MACs.
+    fn give_random(&mut self, data: &[u8], n: usize) -> Result<()>;
+    /// Takes in stored random elements as raw words that `owner` knows, and that serve once: values are opened to it under them. `known`: the elements modulo the
+    /// domain of the values at their owner, zeros elsewhere. Otherwise as [`Engine::give_random`].
+    fn give_mask(&mut self, owner: usize, data: &[u8], known: &[u64]) -> Result<()>;
     /// Runs all that is queued.
     fn flush(&mut self) -> Result<()>;
     /// Correlated randomness made and used so far, by kind.

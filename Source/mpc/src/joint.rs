@@ -6,15 +6,24 @@
 //!
 //! Every party writes its shares of r in every domain from the integers r_A themselves. Nothing is sent, and there is nothing to prove: honest members of A hold the same r_A, and the honest parties'
 //! shares determine r. In every domain they are shares of the same integer, whatever a corrupt party does. This needs seeds on which the honest members of a set agree.
-//! A pair with two honest parties does. In larger sets the member that sends the seed may be corrupt, so with verified products the members compare hashes before anything is opened (`verified/coins.rs`).
+//! A pair with two honest parties does. In larger sets the member that sends the seed may be corrupt, so with verified products the members compare hashes before anybody has a joint integer.
+//!
+//! # The name of a draw
+//!
+//! Protocols that verify products store shares with the name of their run (`ops/stored.rs`). Here it is a hash of a toss and of what was drawn: protocol, threshold, index of the
+//! draw, number and distribution. Honest parties with shares of two draws, or of draws that differ in anything, have two names, which the comparison at the start of the next program finds.
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq};
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::error::{EngineError, Result};
+use crate::error::{Check, EngineError, Result};
+use crate::ops::NAME_BYTES;
 use crate::protocol::descriptor::Sharing;
 use crate::protocol::table::named;
-use crate::protocol::{subset_factor, subsets, uses_prss};
+use crate::protocol::{
+    SubsetStream, different_seeds, fingerprint, subset_factor, subsets, uses_prss,
+};
 use crate::session::{EngineOptions, Session, invalid};
 use crate::value::zip;
 
@@ -44,6 +53,7 @@ pub struct JointIntegers {
     sets: Vec<Vec<usize>>,
     /// In the order of `sets`; `None` for sets that we are not in.
     drawn: Vec<Option<Zeroizing<Vec<u64>>>>,
+    name: Option<Vec<u8>>,
 }
 
 /// Sets of parties that have a stream in common; none where the sharing has no such streams.
@@ -67,16 +77,29 @@ pub fn joint_summands(protocol: &str, n: usize, t: Option<usize>) -> Result<usiz
 
 impl Session {
     /// Draws `count` joint integers, of which every summand has this law. All parties call this, in the same order as they open engines. No message, but for the
-    /// seeds of sets of more than two parties, once a session.
+    /// seeds of sets of more than two parties, once a session; with verified products also a comparison of these seeds, one exchange, and a toss.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] for a law beyond 62 bits, or a protocol without joint integers among so many parties; [`EngineError::Burned`] after a check failed in this session.
+    /// [`EngineError::Usage`] for a law beyond 62 bits, or a protocol without joint integers among so many parties; [`EngineError::Burned`] after a check failed in this session;
+    /// [`EngineError::Check`] if members of a set have different seeds, or a party cheats in the toss.
     pub fn joint_integers(
         &self,
         protocol: &str,
         count: usize,
         law: JointLaw,
         options: &EngineOptions,
+    ) -> Result<JointIntegers> {
+        self.drawn_together(protocol, count, law, options, true)
+    }
+
+    /// [`Session::joint_integers`], with the comparison of seeds or without.
+    pub(crate) fn drawn_together(
+        &self,
+        protocol: &str,
+        count: usize,
+        law: JointLaw,
+        options: &EngineOptions,
+        compares: bool,
     ) -> Result<JointIntegers> {
         self.guard().refuse()?;
         if let JointLaw::Uniform { bits, terms } = law
@@ -98,6 +121,10 @@ impl Session {
                 "{protocol} has no joint integers among {parties} parties: its parties have no such streams in common"
             )));
         }
+        let verifies = descriptor.verifies_products();
+        if verifies {
+            self.admit(descriptor)?;
+        }
         let index = self.next_engine()?;
         let mut drawn = Vec::with_capacity(sets.len());
         if sharing == Sharing::Replicated {
@@ -118,9 +145,11 @@ impl Session {
                 );
             }
         } else {
-            let mut streams = self
-                .judged(self.subset_streams(parties, t, index, options))?
-                .into_iter();
+            let streams = self.judged(self.subset_streams(parties, t, index, options))?;
+            if verifies && compares {
+                self.judged(self.compare_seeds(&streams))?;
+            }
+            let mut streams = streams.into_iter();
             for set in &sets {
                 let stream = match set.contains(&party) {
                     true => Some(streams.next().filter(|s| s.members == *set).ok_or_else(
@@ -135,6 +164,8 @@ impl Session {
                 );
             }
         }
+        let drawn_by = format!("{protocol} {t} {index} {count} {law:?}");
+        let name = verifies.then(|| self.draw_name(&drawn_by)).transpose()?;
         Ok(JointIntegers {
             sharing,
             party,
@@ -142,7 +173,39 @@ impl Session {
             count,
             sets,
             drawn,
+            name,
         })
+    }
+
+    /// Every two members of a set of three and more compare hashes of its seed: the member that sent the seeds may have sent different ones. One exchange.
+    fn compare_seeds(&self, streams: &[SubsetStream]) -> Result<()> {
+        let (me, parties) = (self.party(), self.parties());
+        if streams.iter().all(|stream| stream.members.len() < 3) {
+            return Ok(());
+        }
+        let prints: Vec<_> = (0..parties)
+            .map(|peer| fingerprint(streams, peer))
+            .collect();
+        let all = self.all_gather(&prints.concat())?;
+        for (peer, (theirs, ours)) in zip(&all, &prints)?.enumerate() {
+            if peer != me && theirs.chunks(ours.len()).nth(me) != Some(ours.as_slice()) {
+                return Err(EngineError::check(
+                    Check::SubsetSeeds,
+                    different_seeds(peer, me),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A name that no other draw has, the same at all parties that drew the same.
+    fn draw_name(&self, drawn: &str) -> Result<Vec<u8>> {
+        let tossed = self.toss(2 * NAME_BYTES)?;
+        let hash = Sha256::new_with_prefix(b"keyquorum-v1/joint integers")
+            .chain_update(tossed)
+            .chain_update(drawn)
+            .finalize();
+        Ok(hash.into_iter().take(NAME_BYTES).collect())
     }
 }
 
@@ -174,6 +237,11 @@ impl JointIntegers {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// The public name under which shares of these integers are stored, where protocols verify products: 16 bytes.
+    pub fn name(&self) -> Option<&[u8]> {
+        self.name.as_deref()
     }
 
     /// Number of summands of each.
@@ -212,6 +280,27 @@ impl JointIntegers {
         }
         self.written(domain, 0, self.count, &|set, number| {
             (set == summand).then(|| u128::from(u8::from(number == value)))
+        })
+    }
+
+    /// Our shares of bit `place` of every summand number `summand`.
+    ///
+    /// # Errors
+    /// As [`JointIntegers::shares`].
+    pub fn bits(
+        &self,
+        domain: DomainKind,
+        summand: usize,
+        place: u32,
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        if summand >= self.sets.len() || place >= u64::BITS {
+            return Err(EngineError::usage(format!(
+                "joint integers have {} summands of 64 bits, there is no bit {place} of summand {summand}",
+                self.sets.len()
+            )));
+        }
+        self.written(domain, 0, self.count, &|set, number| {
+            (set == summand).then_some(u128::from(number >> place & 1))
         })
     }
 

@@ -66,6 +66,7 @@ fn order(domain: DomainKind) -> u128 {
     match domain {
         DomainKind::Z2k(k) => 1 << k,
         DomainKind::Fq(q) => u128::from(q),
+        DomainKind::WideFq(q) => q,
         DomainKind::Bits => 2,
     }
 }

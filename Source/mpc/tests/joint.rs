@@ -67,6 +67,10 @@ const VERIFIED: &[(&str, DomainKind)] = &[
     ("mal-rep-field", DomainKind::Fq(Q)),
     ("mal-rep-field", DomainKind::Fq(SMALL)),
 ];
+const VERIFIED_SHAMIR: &[(&str, DomainKind)] = &[
+    ("mal-shamir", DomainKind::Fq(Q)),
+    ("mal-shamir", DomainKind::Fq(SMALL)),
+];
 const SHAMIR: &[(&str, DomainKind)] = &[
     ("shamir", DomainKind::Fq(Q)),
     ("shamir", DomainKind::Fq(SMALL)),
@@ -78,6 +82,9 @@ fn the_same_integers_in_every_domain_without_a_message() {
     for (names, n, t, summands) in [
         (REPLICATED, 3, None, 3u64),
         (VERIFIED, 3, None, 3),
+        (VERIFIED_SHAMIR, 3, None, 3),
+        (VERIFIED_SHAMIR, 5, Some(2), 10),
+        (VERIFIED_SHAMIR, 5, Some(1), 5),
         (SHAMIR, 3, None, 3),
         (SHAMIR, 5, Some(2), 10),
         (SHAMIR, 5, Some(1), 5),
@@ -87,8 +94,12 @@ fn the_same_integers_in_every_domain_without_a_message() {
         let (first, _) = &all[0];
         for (values, sent) in &all {
             assert_eq!(values, first);
-            // Seeds of subsets with three and more members are dealt once a session.
-            assert!(*sent == 0 || names[0].0 == "shamir", "{sent}");
+            // Seeds of subsets with three and more members are dealt once a session. Verified products: a name is tossed.
+            assert!(*sent == 0 || names != REPLICATED, "{sent}");
+            if names == VERIFIED {
+                // A commitment, a comparison and an opening to each peer.
+                assert_eq!(*sent, 2 * (32 + 32 + 64));
+            }
         }
         for (&(name, domain), values) in names.iter().zip(first) {
             for (reduced, integer) in values
@@ -97,6 +108,7 @@ fn the_same_integers_in_every_domain_without_a_message() {
             {
                 let modulus = match domain {
                     DomainKind::Fq(q) => u128::from(q),
+                    DomainKind::WideFq(q) => q,
                     DomainKind::Z2k(k) => 1 << k,
                     DomainKind::Bits => unreachable!(),
                 };
@@ -155,6 +167,39 @@ fn trits_are_shared_summand_by_summand() {
     }
 }
 
+/// The bits of the summands, as bits and modulo 2^64, make up the integers.
+#[test]
+fn integers_are_shared_bit_by_bit() {
+    let law = JointLaw::Uniform { bits: 5, terms: 1 };
+    for party in parties(3, move |session| {
+        let options = options(None, None);
+        let (domain, low) = (DomainKind::Z2k(64), DomainKind::Z2k(1));
+        let joint = session.joint_integers("ring", N, law, &options).unwrap();
+        let mut wide = session.engine("ring", domain, &options).unwrap();
+        let mut narrow = session.engine("ring", low, &options).unwrap();
+        let read = |engine: &mut Box<dyn keyquorum_mpc::Engine>, shares: &[u8]| {
+            let stored = engine.import(shares, N).unwrap();
+            let clear = engine.open(&stored).unwrap();
+            engine.read(&clear).unwrap()
+        };
+        let sums = read(&mut wide, &joint.shares(domain, 0, N).unwrap());
+        let mut again = vec![0; N];
+        for (summand, place) in (0..3).flat_map(|s| (0..5).map(move |p| (s, p))) {
+            let bits = read(&mut wide, &joint.bits(domain, summand, place).unwrap());
+            let same = read(&mut narrow, &joint.bits(low, summand, place).unwrap());
+            assert_eq!(bits, same);
+            for (sum, bit) in again.iter_mut().zip(bits) {
+                assert!(bit <= 1);
+                *sum += bit << place;
+            }
+        }
+        assert!(joint.bits(domain, 3, 0).is_err() && joint.bits(domain, 0, 64).is_err());
+        sums == again
+    }) {
+        assert!(party);
+    }
+}
+
 /// A share of one party says nothing of a summand that it does not hold: the integer minus what it knows is uniform, and other draws and sessions have others.
 #[test]
 fn draws_are_of_their_own() {
@@ -185,6 +230,61 @@ fn draws_are_of_their_own() {
     }
     // Three draws of three summands, each held by two parties.
     assert_eq!(words.len(), 3 * 3 * N);
+}
+
+/// Where products are verified every draw has a name of its own, the same at all parties; it can be compared as the names of runs are.
+#[test]
+fn draws_have_names() {
+    for (protocol, n, named) in [
+        ("mal-rep-field", 3, true),
+        ("mal-shamir", 5, true),
+        ("rep-field", 3, false),
+        ("shamir", 3, false),
+    ] {
+        let all = parties(n, move |session| {
+            let o = options(None, None);
+            let draw = |count, bits| {
+                let law = JointLaw::Uniform { bits, terms: 1 };
+                let joint = session.joint_integers(protocol, count, law, &o).unwrap();
+                joint.name().map(<[u8]>::to_vec)
+            };
+            let names = [draw(4, 40), draw(4, 40), draw(5, 40)];
+            let mut engine = session.engine(protocol, DomainKind::Fq(Q), &o).unwrap();
+            engine
+                .test_stored_keys(names[0].as_deref().unwrap_or_default())
+                .unwrap();
+            names
+        });
+        assert!(all.iter().all(|names| *names == all[0]));
+        assert!(all[0].iter().all(|name| name.is_some() == named));
+        let lengths: std::collections::HashSet<_> = all[0].iter().flatten().map(Vec::len).collect();
+        let distinct: std::collections::HashSet<_> = all[0].iter().flatten().collect();
+        assert_eq!(
+            (lengths.len(), distinct.len()),
+            if named { (1, 3) } else { (0, 0) }
+        );
+    }
+}
+
+/// Honest parties that ask for other numbers have other names, and the next program stops.
+#[test]
+fn draws_that_differ_have_different_names() {
+    let stopped = parties(3, |session| {
+        let o = options(None, None);
+        let count = if session.party() == 2 { 5 } else { 4 };
+        let law = JointLaw::Uniform { bits: 40, terms: 1 };
+        let joint = session
+            .joint_integers("mal-rep-field", count, law, &o)
+            .unwrap();
+        let mut engine = session
+            .engine("mal-rep-field", DomainKind::Fq(Q), &o)
+            .unwrap();
+        match engine.test_stored_keys(joint.name().unwrap()) {
+            Err(EngineError::Store(text)) => text.contains("not made together"),
+            other => panic!("{other:?}"),
+        }
+    });
+    assert_eq!(stopped, [true; 3]);
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod session;
 mod setup;
 mod shape;
 mod stream;
+mod tampered;
 mod tls;
 mod transport;
 
@@ -45,4 +46,5 @@ pub use members::Peer;
 pub use probe::{DoctorReport, ProbeReport, Responder, doctor, probe};
 pub use session::{SetupObserver, TlsConfig, TlsTransport};
 pub use shape::{BUCKET_BYTES, LinkShape};
+pub use tampered::TamperedTransport;
 pub use transport::{Length, Transport};

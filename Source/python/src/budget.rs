@@ -24,6 +24,12 @@ fn budget_lift(values: u64, bits: u32) -> f64 {
     budget::lift(values, bits)
 }
 
+/// Distance from independence of the sums that test `values` lifted values, under smooth masks below `width`.
+#[pyfunction]
+fn budget_lift_tests(values: u64, width: u64) -> f64 {
+    budget::lift_tests(values, width)
+}
+
 /// Distance from independence of the pads of `elements` elements with MACs modulo a prime.
 #[pyfunction]
 fn budget_residues(elements: u64, peers: u32, prime_bits: u32) -> f64 {
@@ -38,9 +44,11 @@ fn budget_flood(decryptions: u64) -> f64 {
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BUDGET_BITS", budget::TOTAL_BITS)?;
+    m.add("LIFT_TESTS", budget::LIFT_TESTS)?;
     m.add_function(wrap_pyfunction!(budget_attempts, m)?)?;
     m.add_function(wrap_pyfunction!(budget_kinds, m)?)?;
     m.add_function(wrap_pyfunction!(budget_lift, m)?)?;
+    m.add_function(wrap_pyfunction!(budget_lift_tests, m)?)?;
     m.add_function(wrap_pyfunction!(budget_residues, m)?)?;
     m.add_function(wrap_pyfunction!(budget_flood, m)?)
 }

@@ -212,14 +212,16 @@ impl Engine {
             DomainKind::Bits => 1,
             DomainKind::Z2k(k) => k,
             DomainKind::Fq(q) => 64 - q.leading_zeros(),
+            DomainKind::WideFq(q) => 128 - q.leading_zeros(),
         }
     }
 
     /// The prime, or None.
     #[getter]
-    fn modulus(&self) -> Option<u64> {
+    fn modulus(&self) -> Option<u128> {
         match self.kind {
-            DomainKind::Fq(q) => Some(q),
+            DomainKind::Fq(q) => Some(q.into()),
+            DomainKind::WideFq(q) => Some(q),
             _ => None,
         }
     }
@@ -412,6 +414,10 @@ impl Engine {
         self.unary(py, a, |e, a| e.open_low(a, bits))
     }
 
+    fn open_masked(&self, py: Python<'_>, a: &Value, bits: u32) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.open_masked(a, bits))
+    }
+
     fn open_to(&self, py: Python<'_>, a: &Value, player: usize) -> PyResult<Value> {
         self.unary(py, a, |e, a| e.open_to(a, player))
     }
@@ -509,6 +515,10 @@ impl Engine {
         self.binary(py, a, b, |e, a, b| e.clear_op(op, a, b))
     }
 
+    fn clear_legendre(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
+        self.unary(py, a, |e, a| e.clear_legendre(a))
+    }
+
     fn clear_inv(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
         self.unary(py, a, |e, a| e.clear_inv(a))
     }
@@ -562,6 +572,29 @@ impl Engine {
             e.bind_context(text);
             Ok(())
         })
+    }
+
+    /// Whether the MACs of openings under masks are verified together, before something else is opened; at all parties. The end of the deferral verifies all.
+    fn defer_checks(&self, py: Python<'_>, deferred: bool) -> PyResult<()> {
+        self.run(py, |e| e.defer_checks(deferred))
+    }
+
+    /// Takes in `n` stored random elements, which hide what is above openings.
+    fn give_random(&self, py: Python<'_>, data: Bytes8<'_>, n: usize) -> PyResult<()> {
+        let data = slice(&data)?;
+        self.run(py, |e| e.give_random(data, n))
+    }
+
+    /// Takes in stored random elements that `owner` knows, under which values are opened to it. `known`: those elements at the owner, zeros elsewhere.
+    fn give_mask(
+        &self,
+        py: Python<'_>,
+        owner: usize,
+        data: Bytes8<'_>,
+        known: PyReadonlyArray1<'_, u64>,
+    ) -> PyResult<()> {
+        let (data, known) = (slice(&data)?, slice(&known)?);
+        self.run(py, |e| e.give_mask(owner, data, known))
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {

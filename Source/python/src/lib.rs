@@ -15,6 +15,7 @@ mod recording;
 mod session;
 mod store;
 mod value;
+mod wide;
 
 use pyo3::prelude::*;
 
@@ -33,6 +34,7 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     engine::register(m)?;
     value::register(m)?;
     arithmetic::register(m)?;
+    wide::register(m)?;
     fhew::register(m)?;
     budget::register(m)?;
     circuit::register(m)?;

@@ -16,6 +16,7 @@ fn row<'py>(py: Python<'py>, protocol: &Descriptor) -> PyResult<Bound<'py, PyDic
     dict.set_item("bits", domains.bits)?;
     dict.set_item("ring", domains.ring.is_some())?;
     dict.set_item("field", domains.field.is_some())?;
+    dict.set_item("wide_fields", domains.wide_fields)?;
     dict.set_item("binary", protocol.binary)?;
     dict.set_item("least_parties", protocol.least_parties)?;
     dict.set_item("most_parties", protocol.most_parties)?;

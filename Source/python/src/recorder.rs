@@ -162,6 +162,10 @@ impl Recorder {
         self.unary(Unary::Not, a)
     }
 
+    fn clear_legendre(&self, a: usize) -> PyResult<usize> {
+        self.unary(Unary::ClearLegendre, a)
+    }
+
     fn clear_inv(&self, a: usize) -> PyResult<usize> {
         self.unary(Unary::ClearInv, a)
     }
@@ -192,6 +196,10 @@ impl Recorder {
 
     fn open_low(&self, a: usize, bits: u32) -> PyResult<usize> {
         self.unary(Unary::OpenLow(bits), a)
+    }
+
+    fn open_masked(&self, a: usize, bits: u32) -> PyResult<usize> {
+        self.unary(Unary::OpenMasked(bits), a)
     }
 
     fn open_to(&self, a: usize, player: usize) -> PyResult<usize> {

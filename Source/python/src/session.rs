@@ -7,8 +7,8 @@ use std::time::Duration;
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::mac_key::MacKeyFile;
 use keyquorum_mpc::{
-    EngineOptions, JointIntegers as CoreIntegers, JointLaw, Openings, Session as CoreSession,
-    joint_summands,
+    Check, EngineError, EngineOptions, JointIntegers as CoreIntegers, JointLaw, Openings,
+    Session as CoreSession, joint_summands,
 };
 use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, SetupObserver, TlsConfig, TlsTransport,
@@ -68,14 +68,98 @@ fn local_sessions(
             .into_iter()
             .map(|transport| std::thread::spawn(move || CoreSession::new(Box::new(transport))))
             .collect();
-        handles
-            .into_iter()
-            .map(|h| match h.join() {
-                Ok(result) => result.map(Session::wrap).map_err(engine_error),
-                Err(_) => Err(usage("setting up a session failed")),
-            })
-            .collect()
+        joined(handles)
     })
+}
+
+/// The check of a name, as tests write it.
+fn check_of(name: &str) -> PyResult<Check> {
+    let checks = [
+        Check::ElementMacs,
+        Check::BitMacs,
+        Check::SubsetSums,
+        Check::ElementKeys,
+        Check::StoredKeys,
+        Check::OtExtension,
+        Check::PuncturedPrfs,
+        Check::Commitment,
+        Check::Broadcast,
+        Check::EdaBits,
+        Check::Products,
+        Check::Openings,
+        Check::SubsetSeeds,
+    ];
+    checks
+        .into_iter()
+        .find(|check| format!("{check:?}") == name)
+        .ok_or_else(|| usage(format!("there is no check {name:?}")))
+}
+
+/// As `local_sessions`, for tests with adversaries. `tamper`: for each party a function of (receiver, message) that returns the messages that are sent instead, or None for a
+/// party that sends what it should. `omitted`: names of checks of which the parties without such a function ignore the verdict. Only for parties that are all in this process: it has all secrets anyway.
+#[pyfunction]
+#[pyo3(signature = (tamper, omitted, timeout=60.0))]
+fn tampered_sessions(
+    py: Python<'_>,
+    tamper: Vec<Option<Py<PyAny>>>,
+    omitted: Vec<String>,
+    timeout: f64,
+) -> PyResult<Vec<Session>> {
+    let n = tamper.len();
+    if n == 0 || n > 64 {
+        return Err(usage(format!("{n} parties in one process: take 1 to 64")));
+    }
+    let timeout = positive(timeout, "timeout")?;
+    let omitted = omitted
+        .iter()
+        .map(|name| check_of(name))
+        .collect::<PyResult<Vec<_>>>()?;
+    py.detach(|| {
+        let handles: Vec<_> = keyquorum_net::local_mesh(n, timeout)
+            .into_iter()
+            .zip(tamper)
+            .map(|(transport, tamper)| {
+                let omitted = match tamper {
+                    Some(_) => Vec::new(),
+                    None => omitted.clone(),
+                };
+                std::thread::spawn(move || {
+                    let transport = transport.tampered(move |to, message| match &tamper {
+                        Some(tamper) => sent_instead(tamper, to, message),
+                        None => vec![message.to_vec()],
+                    });
+                    CoreSession::without_checks(transport, omitted)
+                })
+            })
+            .collect();
+        joined(handles)
+    })
+}
+
+/// What `tamper` returns; a function that fails sends nothing, and its error is printed.
+fn sent_instead(tamper: &Py<PyAny>, to: usize, message: &[u8]) -> Vec<Vec<u8>> {
+    Python::attach(|py| {
+        let called = tamper.call1(py, (to, PyBytes::new(py, message)));
+        called
+            .and_then(|messages| messages.extract(py))
+            .unwrap_or_else(|error| {
+                error.print(py);
+                Vec::new()
+            })
+    })
+}
+
+type Opened = std::thread::JoinHandle<Result<CoreSession, EngineError>>;
+
+/// The sessions that threads have set up.
+fn joined(handles: Vec<Opened>) -> PyResult<Vec<Session>> {
+    handles
+        .into_iter()
+        .map(|h| match h.join() {
+            Ok(result) => result.map(Session::wrap).map_err(engine_error),
+            Err(_) => Err(usage("setting up a session failed")),
+        })
+        .collect()
 }
 
 /// Longest wait that a caller may choose: longer ones do not fit the clock of every system.
@@ -399,6 +483,12 @@ impl JointIntegers {
         self.core.len()
     }
 
+    /// The public name under which shares of these integers are stored, where protocols verify products: 16 bytes, the same at all parties.
+    #[getter]
+    fn name<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.core.name().map(|name| PyBytes::new(py, name))
+    }
+
     /// Our shares of the integers `start` .. `start + count - 1` (default: to the end) in a domain, as share files have them.
     #[pyo3(signature = (domain, start=0, count=None))]
     fn shares<'py>(
@@ -412,6 +502,22 @@ impl JointIntegers {
         let shares = py.detach(|| {
             self.core
                 .shares(domain_of(domain)?, start, count)
+                .map_err(engine_error)
+        })?;
+        Ok(PyByteArray::new(py, &shares))
+    }
+
+    /// Our shares of bit `place` of summand number `summand` of each integer, as share files have them.
+    fn bits<'py>(
+        &self,
+        py: Python<'py>,
+        domain: &str,
+        summand: usize,
+        place: u32,
+    ) -> PyResult<Bound<'py, PyByteArray>> {
+        let shares = py.detach(|| {
+            self.core
+                .bits(domain_of(domain)?, summand, place)
                 .map_err(engine_error)
         })?;
         Ok(PyByteArray::new(py, &shares))
@@ -447,5 +553,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(summands_of_joint, m)?)?;
     m.add_function(wrap_pyfunction!(check_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(burn_mac_key, m)?)?;
+    m.add_function(wrap_pyfunction!(tampered_sessions, m)?)?;
     m.add_function(wrap_pyfunction!(local_sessions, m)?)
 }

@@ -171,6 +171,16 @@ pub enum BridgeError {
         /// log2 of the largest bound that is accepted.
         most: u32,
     },
+    /// A circuit that does not have the form that the bridge reads.
+    #[error("{file}: line {line}: {reason}: make the circuit by the same version of KeyQuorum")]
+    Circuit {
+        /// The file.
+        file: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// The violation.
+        reason: String,
+    },
     /// A value, type or operation that does not exist, or does not fit.
     #[error("{0}")]
     Usage(String),

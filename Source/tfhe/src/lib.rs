@@ -10,6 +10,7 @@
 //! TFHE-rs has the licence BSD-3-Clause-Clear, which grants no patent rights. See `README.md` of this crate.
 
 mod ciphertext;
+mod circuit;
 mod container;
 mod error;
 mod evaluate;
@@ -22,6 +23,7 @@ mod parameters;
 mod serialize;
 
 pub use ciphertext::{Ciphertext, Type, encrypt};
+pub use circuit::{Circuit, encrypt_list, read_bits};
 pub use error::BridgeError;
 pub use evaluate::{Operation, evaluate};
 pub use key_file::{KeyFile, Kind};

@@ -70,22 +70,47 @@ impl LweFile {
                 expected,
             });
         }
-        if let Some(found) = self
-            .noise_bits
-            .filter(|bits| *bits > f64::from(FRESH_NOISE))
-        {
-            return Err(BridgeError::Noise {
-                file: file.into(),
-                found,
-                most: FRESH_NOISE,
-            });
-        }
-        let set = set();
+        self.check_fresh(file)?;
         let degree = Degree::new(if kind == Type::Bool {
             1
         } else {
-            set.message_modulus.0 - 1
+            set().message_modulus.0 - 1
         });
+        Ciphertext::from_blocks(kind, self.fresh_blocks(degree), &self.key_id)
+    }
+
+    /// Fresh blocks of bits. `file` names the source in errors.
+    pub(crate) fn to_bits(&self, file: &Path) -> Result<Vec<shortint::Ciphertext>, BridgeError> {
+        if self.noise_bits.is_none() {
+            return Err(BridgeError::Header {
+                file: file.into(),
+                reason: "inputs of a circuit have to state noise_bits".into(),
+            });
+        }
+        self.check_fresh(file)?;
+        Ok(self.fresh_blocks(Degree::new(1)))
+    }
+
+    /// Whether data begins as such a file.
+    pub(crate) fn is_one(data: &[u8]) -> bool {
+        data.starts_with(MAGIC)
+    }
+
+    fn check_fresh(&self, file: &Path) -> Result<(), BridgeError> {
+        let above = self
+            .noise_bits
+            .filter(|bits| *bits > f64::from(FRESH_NOISE));
+        above.map_or(Ok(()), |found| {
+            Err(BridgeError::Noise {
+                file: file.into(),
+                found,
+                most: FRESH_NOISE,
+            })
+        })
+    }
+
+    fn fresh_blocks(&self, degree: Degree) -> Vec<shortint::Ciphertext> {
+        let set = set();
         let (masks, _) = self.a.as_chunks::<LWE_DIMENSION>();
         let blocks = masks.iter().zip(&self.b).map(|(mask, body)| {
             let words = mask.iter().chain([body]).copied().collect();
@@ -99,7 +124,7 @@ impl LweFile {
                 pattern(),
             )
         });
-        Ciphertext::from_blocks(kind, blocks.collect(), &self.key_id)
+        blocks.collect()
     }
 
     /// Parses a file; `file` names it in errors.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use keyquorum_tfhe::{
-    BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Operation, Type,
-    compact_public_key, compressed_server_key, encrypt, evaluate, own_key_time,
-    read_compact_public_key, read_server_key, serialized, write_file,
+    BridgeError, Ciphertext, Circuit, KeyFile, KeyFolder, Kind, LweFile, Operation, Type,
+    compact_public_key, compressed_server_key, encrypt, encrypt_list, evaluate, own_key_time,
+    read_bits, read_compact_public_key, read_server_key, serialized, write_file,
 };
 use tfhe::prelude::Tagged;
 
@@ -18,6 +18,9 @@ const USAGE: &str = "usage: keyquorum-tfhe COMMAND
   encrypt PUBLIC TYPE VALUE... OUT   ciphertexts under a CompactPublicKey; of several values OUT.0, OUT.1 and so on;
                                      VALUE - reads values from the standard input, where other users cannot see them
   eval SERVER OP INPUT... OUT        add, mul, gt of two integers; select of a bool and two integers
+  encrypt-bits PUBLIC BIT... OUT     bits as one compact list, for circuit; BIT - reads them from the standard input
+  circuit SERVER CIRCUIT INPUT... OUT.lwe
+                                     evaluates a Boolean circuit; INPUT: compact lists and LWE ciphertexts of bits, in the order of its inputs
   time-keys                          seconds of the fastest of 3 key generations by TFHE-rs itself; the keys are dropped
 KEYS is a key folder with bootstrapping.kqt, key-switching.kqt and compact.kqt.
 TYPE is bool, block, uint8, uint16, uint32 or uint64.
@@ -60,6 +63,12 @@ fn run(arguments: &[&str]) -> Result<(), BridgeError> {
             inputs,
             Path::new(out),
         ),
+        ["encrypt-bits", key, bits @ .., out] if !bits.is_empty() => {
+            encrypt_bits(Path::new(key), bits, Path::new(out))
+        }
+        ["circuit", key, circuit, inputs @ .., out] if !inputs.is_empty() => {
+            circuit_command(Path::new(key), Path::new(circuit), inputs, Path::new(out))
+        }
         ["time-keys"] => {
             println!("{:.3}", own_key_time(3).as_secs_f64());
             Ok(())
@@ -124,6 +133,25 @@ fn from_lwe(keys: &Path, input: &Path, kind: Type, out: &Path) -> Result<(), Bri
 }
 
 fn encrypt_command(key: &Path, kind: Type, values: &[&str], out: &Path) -> Result<(), BridgeError> {
+    let values = numbers(values, kind)?;
+    let key = read_compact_public_key(key)?;
+    let ciphertexts = values
+        .iter()
+        .map(|value| encrypt(&key, kind, *value)?.to_bytes())
+        .collect::<Result<Vec<_>, _>>()?;
+    for (index, ciphertext) in ciphertexts.iter().enumerate() {
+        let file = if ciphertexts.len() == 1 {
+            out.into()
+        } else {
+            PathBuf::from(format!("{}.{index}", out.display()))
+        };
+        write_file(&file, ciphertext)?;
+    }
+    Ok(())
+}
+
+/// The values of arguments, or of the standard input for `-`.
+fn numbers(values: &[&str], kind: Type) -> Result<Vec<u64>, BridgeError> {
     let mut input = String::new();
     let values = if values == ["-"] {
         std::io::stdin()
@@ -149,21 +177,41 @@ fn encrypt_command(key: &Path, kind: Type, values: &[&str], out: &Path) -> Resul
             ))
         })
     };
-    let values = values.iter().map(number).collect::<Result<Vec<u64>, _>>()?;
-    let key = read_compact_public_key(key)?;
-    let ciphertexts = values
+    values.iter().map(number).collect()
+}
+
+fn encrypt_bits(key: &Path, bits: &[&str], out: &Path) -> Result<(), BridgeError> {
+    let bits = numbers(bits, Type::Bool)?
         .iter()
-        .map(|value| encrypt(&key, kind, *value)?.to_bytes())
+        .map(|bit| match bit {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(BridgeError::Usage(format!("{bit} is no bit: give 0 or 1"))),
+        })
         .collect::<Result<Vec<_>, _>>()?;
-    for (index, ciphertext) in ciphertexts.iter().enumerate() {
-        let file = if ciphertexts.len() == 1 {
-            out.into()
-        } else {
-            PathBuf::from(format!("{}.{index}", out.display()))
-        };
-        write_file(&file, ciphertext)?;
+    let list = encrypt_list(&read_compact_public_key(key)?, &bits)?;
+    write_file(out, &serialized(&list)?)
+}
+
+fn circuit_command(
+    key: &Path,
+    circuit: &Path,
+    inputs: &[&str],
+    out: &Path,
+) -> Result<(), BridgeError> {
+    let circuit = Circuit::read(circuit)?;
+    let server = read_server_key(key)?;
+    let key_id = String::from_utf8_lossy(server.tag().data()).into_owned();
+    let mut bits = vec![];
+    for input in inputs {
+        let most = circuit.inputs() - bits.len();
+        bits.extend(read_bits(Path::new(input), most, &key_id, key)?);
     }
-    Ok(())
+    let results = circuit.evaluate(server, bits)?;
+    write_file(
+        out,
+        &LweFile::from_ciphertexts(&results, &key_id).to_bytes(out)?,
+    )
 }
 
 fn eval(key: &Path, operation: Operation, inputs: &[&str], out: &Path) -> Result<(), BridgeError> {

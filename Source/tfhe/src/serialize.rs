@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use serde::{Serialize, de::DeserializeOwned};
+use tfhe::conformance::ListSizeConstraint;
 use tfhe::named::Named;
 use tfhe::prelude::ParameterSetConformant;
 use tfhe::safe_serialization::{safe_deserialize, safe_deserialize_conformant, safe_serialize};
 use tfhe::shortint::parameters::CompactPublicKeyEncryptionParameters;
 use tfhe::{
-    CompactPublicKey, CompressedServerKey, ConfigBuilder, ServerKey, Unversionize, Versionize,
+    CompactCiphertextList, CompactCiphertextListConformanceParams, CompactPublicKey,
+    CompressedServerKey, ConfigBuilder, ServerKey, Unversionize, Versionize,
 };
 
 use crate::BridgeError;
@@ -18,6 +20,10 @@ use crate::parameters::set;
 const MAX_KEY: u64 = 1 << 28;
 /// Above the 0.5 MB of 32 blocks.
 pub(crate) const MAX_CIPHERTEXT: u64 = 1 << 22;
+/// Above the 23 MB of the ciphertexts of 1,408 bits.
+pub(crate) const MAX_LIST: u64 = 1 << 26;
+/// Most bits of a compact list.
+pub(crate) const MAX_BITS: usize = 1 << 16;
 
 /// Bytes of an object in TFHE-rs's versioned form.
 pub fn serialized<T: Serialize + Versionize + Named>(object: &T) -> Result<Vec<u8>, BridgeError> {
@@ -94,6 +100,17 @@ pub fn read_compact_public_key(file: &Path) -> Result<CompactPublicKey, BridgeEr
     let parameters = CompactPublicKeyEncryptionParameters::try_from(set())
         .map_err(|e| refused(e.to_string()))?;
     conformant(&data, &parameters).map_err(refused)
+}
+
+/// A compact list of bits, or TFHE-rs's reason. One block for each bit, which nothing reduces before it is used.
+pub(crate) fn bit_list(data: &[u8]) -> Result<CompactCiphertextList, String> {
+    let parameters =
+        CompactPublicKeyEncryptionParameters::try_from(set()).map_err(|e| e.to_string())?;
+    let size = ListSizeConstraint::try_size_in_range(1, MAX_BITS)?;
+    let parameters = CompactCiphertextListConformanceParams::from_parameters_and_size_constraint(
+        parameters, size,
+    );
+    safe_deserialize_conformant(data, MAX_LIST, &parameters.allow_unpacked())
 }
 
 pub(crate) fn one_line(text: &str) -> String {

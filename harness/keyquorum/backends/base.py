@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum._engine import Engine
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import Unsigned
 from keyquorum.model.errors import BackendError
 from keyquorum.programs import Call
 
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 
 @dataclass
@@ -24,6 +27,37 @@ class ProgramOutput:
     words: Ints
     stats: dict[str, int] = field(default_factory=dict)
     unused: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class OpeningMasks:
+    """What the openings of a run with MACs take beside the values, from a pool (:program:`opening_masks`); each element serves once. ``hidden``: shares of random
+    elements, [parts, words], one for each value that is opened, in the order of the openings. ``receiver``, ``masks``, ``known``: the party to which
+    values are opened, shares of the elements under which that is done, and these elements at the receiver, zeros elsewhere; None if nobody gets
+    values alone."""
+
+    hidden: Unsigned
+    receiver: int | None = None
+    masks: Unsigned | None = None
+    known: Words | None = None
+
+    def give(self, engine: Engine) -> None:
+        """Gives the elements to an engine that knows the tests of their MAC keys. The caller wipes them."""
+        width = engine.share_parts * engine.element_bytes
+        rows = [np.array(self.hidden, dtype=np.uint64)]
+        engine.give_random(rows[0].view(np.uint8).ravel(), rows[0].nbytes // width)
+        if self.receiver is not None:
+            assert self.masks is not None and self.known is not None
+            rows += [np.array(self.masks, dtype=np.uint64), np.array(self.known, dtype=np.uint64)]
+            engine.give_mask(self.receiver, rows[1].view(np.uint8).ravel(), rows[2])
+        for words in rows:
+            words.fill(0)
+
+    def wipe(self) -> None:
+        """Overwrites the elements with zeros."""
+        for words in (self.hidden, self.masks, self.known):
+            if words is not None:
+                words.fill(0)
 
 
 class Backend(ABC):
@@ -49,6 +83,7 @@ class Backend(ABC):
         seed: bytes | None = None,
         keep: bool = False,
         context: bytes = b"",
+        masks: OpeningMasks | None = None,
     ) -> ProgramOutput:
         """Runs one program (a call of :mod:`keyquorum.programs.signatures`). Every party calls this with the same call and protocol.
 
@@ -57,7 +92,9 @@ class Backend(ABC):
         tests. ``keep``: without it, parties compare program and arguments before each run, in one exchange. With it, they compare
         protocol and domain once, and use the same engine for this and later runs with ``keep``. It is for callers that have compared their work
         already, or that compare it by ``context``: the context that is bound to the messages of the run. Parties with different
-        contexts refuse each other's messages. Only the embedded backend has contexts.
+        contexts refuse each other's messages. Only the embedded backend has contexts. ``masks``: for protocols with MACs, what openings take, from a pool; then checks
+        of openings are deferred, which the header of the program must allow (``checks: deferred``), and the words are returned when all are verified. Only the
+        embedded backend has this.
         """
 
     def among(self, members: Sequence[int]) -> Backend:

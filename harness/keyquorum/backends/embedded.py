@@ -9,10 +9,12 @@ import numpy as np
 
 from keyquorum._engine import Session
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, run_program
+from keyquorum.model.errors import ProgramError
 from keyquorum.model.resources import program_path
 from keyquorum.programs import Call
+from keyquorum.programs.header import header
 
-from .base import Backend, Ints, ProgramOutput
+from .base import Backend, Ints, OpeningMasks, ProgramOutput
 
 NO_WORDS: Ints = np.empty(0, dtype=np.int64)
 
@@ -43,6 +45,7 @@ class Embedded(Backend):
         seed: bytes | None = None,
         keep: bool = False,
         context: bytes = b"",
+        masks: OpeningMasks | None = None,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
         words, path = call.words, program_path(call.program)
@@ -55,12 +58,22 @@ class Embedded(Backend):
         engine = self.session.engine(protocol, domain, " ".join([call.program, *words]), threshold, seed) if kept is None else kept.engine
         if context:
             engine.bind_context(context)
+        if masks is not None:
+            if header(call.program).value("checks") != "deferred":
+                raise ProgramError(
+                    f"{call.program}: its checks cannot be deferred: a header with `checks: deferred` says that all it opens is under one-time masks"
+                )
+            shares.check(engine, 0, 0)
+            engine.defer_checks(True)
+            masks.give(engine)
         if kept is None:
             io = ProgramIO(private_inputs=inputs, public_inputs=list(public), persistence=shares)
             run_program(engine, path, words, io)
             outputs = io.file_outputs
         else:
             outputs = kept.outputs(path, words, inputs, public, shares)
+        if masks is not None:
+            engine.defer_checks(False)  # nothing is returned before all is verified
         spent, unused = engine.spent()
         if kept is not None:
             self._kept[which] = kept

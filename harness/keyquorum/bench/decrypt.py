@@ -24,7 +24,7 @@ import os
 import platform
 from pathlib import Path
 
-from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
+from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, VERIFIED_REPLICATED, VERIFIED_SHAMIR, WITH_MACS
 from keyquorum.terminal.output import console
 
 from . import ajax_decryption, tradeoff
@@ -55,6 +55,10 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
     for protocol, parties in [*committees, (SHAMIR, 3)]:
         for rounding in ("round_mask_open", "round_ltz_circuit"):
             rows.append(Configuration(rounding, 8, 2, "bfv-4096", protocol, parties, 5 * BATCH))
+    rows += [
+        Configuration("round_ltz_circuit", 8, 2, "bfv-4096", protocol, parties, BATCH)
+        for protocol, parties in ((VERIFIED_REPLICATED, 3), (VERIFIED_SHAMIR, 3), (WITH_MACS, 2))
+    ]
     return rows
 
 

@@ -24,6 +24,8 @@ from keyquorum.plans.pool_store import packed_bytes
 from keyquorum.plans.pool_variants import pool_group, variant_of
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.schemes.seal.field_variant import FieldVariant
+from keyquorum.schemes.seal.ring_variant import RingVariant
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant
 
@@ -89,7 +91,7 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
     return stats["rounds"], stats["bytes_sent"]
 
 
-@party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool})
+@party_job("bench:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool}, verified=True)
 def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
     ``noise``, ``batch`` and ``piece`` (optional): the fraction of :func:`.workloads.noise_for`, and fields of :class:`Configuration`. The pool is filled and
@@ -188,7 +190,12 @@ def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, 
     assert group.backend is not None
     items = variant.make(group, size)
     parts = variant.parts(group)
-    z = np.zeros((parts, size * variant.words) if isinstance(variant, LweVariant) else (2, parts, size), dtype=np.uint64)
+    shape = (
+        (parts, size * variant.words)
+        if isinstance(variant, LweVariant | RingVariant)
+        else (1 if isinstance(variant, FieldVariant) else 2, parts, size)
+    )
+    z = np.zeros(shape, dtype=np.uint64)
     before = group.backend.stats()
     variant.use(group, z, items, 0)
     after = group.backend.stats()

@@ -19,14 +19,14 @@ import keyquorum
 from keyquorum import api
 from keyquorum.bench.sweep.rows import commit
 from keyquorum.fhe.parameters import load as load_parameters
-from keyquorum.model.chosen_committees import REPLICATED, SHAMIR
+from keyquorum.model.chosen_committees import REPLICATED, SHAMIR, VERIFIED_REPLICATED, VERIFIED_SHAMIR
 from keyquorum.terminal.output import console, print_reports
 from keyquorum.terminal.progress import progress_bars
 
 PARAMETERS = "ckks-16384-bench"
 STEPS = (1, 4, 16, 64, 256, 1024, 4096)
 Row = dict[str, str | int | float]
-CONFIGURATIONS = ((REPLICATED, 3), (SHAMIR, 3), (SHAMIR, 5))
+CONFIGURATIONS = ((REPLICATED, 3), (VERIFIED_REPLICATED, 3), (SHAMIR, 3), (VERIFIED_SHAMIR, 3), (SHAMIR, 5), (VERIFIED_SHAMIR, 5))
 
 
 def measure(protocol: str, parties: int) -> tuple[str, Row, list[Row]]:

@@ -3,6 +3,11 @@
 Systems H and H-128 are the paper's evaluation on LWE ciphertexts without its dealer (:mod:`.toprf_lwe`): H with the paper's dimension, H-128 with about 128
 bits of security; ``method`` is the rounding, ``wrong`` the blocks that differ from `aes_blocks`.
 
+System F is TFHE-rs's evaluation under jointly made keys (:mod:`.toprf_tfhe`); its row is left out where the bridge is not built.
+
+System legendre: the Legendre PRF of 128 symbols (`legendre_prf`), the other function of the service; a block is 16 bytes of output under both. ``method`` is
+the degree of its polynomials: ``degree-2`` is what is served, ``degree-1`` the construction of eprint 2024/544. Its random squares are in the online figures.
+
 System native: ``circuit`` evaluates S-boxes by ANDs (`aes_blocks`), ``table`` by one-hot vectors that were made before (`aes_hot`, `aes_blocks_table`). Every party is a
 process of this host, over TLS. Blocks and results are shared, as those of a client: its messages to and from the parties are not in the figures.
 
@@ -19,7 +24,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import statistics
 import sys
 import tempfile
 import time
@@ -34,7 +38,7 @@ import keyquorum
 from keyquorum import api
 from keyquorum.dsl import Persistence
 from keyquorum.model import published
-from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED_RING, RING_WITH_MACS
+from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED, REPLICATED_RING, RING_WITH_MACS
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.idle import busy_cores
 from keyquorum.model.plain import Json
@@ -42,25 +46,27 @@ from keyquorum.parties import run_processes
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.programs import Call, Layout, signatures
+from keyquorum.schemes.prf.key import domain_of
 from keyquorum.terminal.output import console
 
-from .decryption import common_start
 from .keygen import Row, write_table
+from .toprf_legendre import LEGENDRE_BATCHES, LEGENDRE_METHODS
 from .toprf_lwe import ROUNDINGS, SETS
+from .toprf_runs import Once, measured
+from .toprf_tfhe import METHOD, SYSTEM, bridge_is_built, measure_tfhe
 
 LWE_COMMITTEES = ((REPLICATED_RING, 3), (ADDITIVE_RING, 2), (ADDITIVE_RING, 4))
-DOMAIN = "Z2^1"
-"""Shares modulo 2: there bits and elements convert locally, without MACs."""
 METHODS = ("circuit", "table")
-COMMITTEES = ((REPLICATED_RING, 3), (ADDITIVE_RING, 2), (ADDITIVE_RING, 4), (RING_WITH_MACS, 2))
+COMMITTEES = ((REPLICATED_RING, 3), (ADDITIVE_RING, 2), (ADDITIVE_RING, 4), (ADDITIVE_RING, 8), (RING_WITH_MACS, 2))
 BATCHES, LINKS = (1, 64, 4096), ("none", "rtt=1")
 MOST_BY_TABLE = 64
 """Blocks of the largest batch by tables: a block takes 42,240 shares, each a word of 8 bytes in memory."""
 MOST_WITH_MACS = 1
-FEW, LEAST_SECONDS, MOST_RUNS = 3, 1.0, 21
-"""Runs of a measurement: at least FEW, more until LEAST_SECONDS are over, but at most MOST_RUNS."""
-LONG_RUN = 0.5
-"""Seconds of a run that needs one run before it alone."""
+COLUMNS = (
+    "system", "method", "protocol", "n", "ms", "mb", "per_s", "batch", "link", "offline_ms", "offline_mb", "offline_per_s", "rounds", "runs", "wrong",
+    "request_mb", "bootstraps", "busy", "cores", "machine", "version",
+)  # fmt: skip
+"""Of the table. ``request_mb``, ``bootstraps``: of system F alone."""
 Direction = Literal["encrypt", "decrypt"]
 
 
@@ -84,12 +90,12 @@ class Cipher:
         protocol = context.committee.ring_protocol
         if protocol is None:
             raise KeyQuorumError(f"{context.committee.protocol} has no shares modulo 2: take {REPLICATED_RING}, {ADDITIVE_RING} or {RING_WITH_MACS}")
-        self._protocol = protocol
+        self._protocol, self._domain = protocol, domain_of(context.committee.protocol)
         self._keys = self._made(signatures.aes_keys())
 
     def _made(self, call: Call) -> Persistence:
         shares = Persistence()
-        self._context.backend.run(self._protocol, DOMAIN, call, persistence=shares, keep=True)
+        self._context.backend.run(self._protocol, self._domain, call, persistence=shares, keep=True)
         return shares
 
     def blocks(self) -> Persistence:
@@ -114,24 +120,24 @@ class Cipher:
         """The share file of a batch."""
         parts = [part for part in (blocks, self._keys, vectors) if part is not None]
         made = Persistence.from_words(np.concatenate([part.words for part in parts], axis=1), blocks.element_words)
-        made.bind(self._protocol, DOMAIN)
+        made.bind(self._protocol, self._domain)
         made.take_mac(blocks)
         return made
 
     def run(self, direction: Direction, file: Persistence) -> Persistence:
         """The results of a batch."""
         start = file.length
-        self._context.backend.run(self._protocol, DOMAIN, self.call(direction), persistence=file, keep=True)
+        self._context.backend.run(self._protocol, self._domain, self.call(direction), persistence=file, keep=True)
         width = file.element_words
         made = Persistence.from_words(file.words[:, start * width :].copy(), width)
-        made.bind(self._protocol, DOMAIN)
+        made.bind(self._protocol, self._domain)
         made.take_mac(file)
         return made
 
     def opened(self, shares: Persistence) -> np.ndarray:
         """The bits of a share file, row after row."""
         session, threshold = self._context.session, self._context.committee.threshold
-        engine = session.engine(self._protocol, DOMAIN, "open", threshold)
+        engine = session.engine(self._protocol, self._domain, "open", threshold)
         shares.check(engine, 0, shares.length)
         bits = engine.read(engine.open(engine.import_(shares.read(engine, 0, shares.length), shares.length)))
         return np.asarray(bits).reshape(128, -1)
@@ -141,41 +147,19 @@ class Cipher:
 def toprf_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:toprf``: a batch of ``batch`` blocks several times by one ``method``; medians of this party."""
     cipher = Cipher(context, job["method"], job["batch"])
-    online: list[float] = []
-    offline: list[float] = []
-    last: dict[str, int] = {}
-    offline_bytes, began, runs = 0, time.monotonic(), 0
-    while True:
+
+    def once() -> Once[tuple[Persistence, Persistence]]:
         blocks = cipher.blocks()
         before, start = context.backend.stats(), time.perf_counter()
         vectors = cipher.offline()
-        made, offline_bytes = time.perf_counter() - start, context.backend.stats()["bytes_sent"] - before["bytes_sent"]
+        made, sent = time.perf_counter() - start, context.backend.stats()["bytes_sent"] - before["bytes_sent"]
         file = cipher.file(blocks, vectors)
-        common_start(context)
-        before, start = context.backend.stats(), time.perf_counter()
-        results = cipher.run("encrypt", file)
-        seconds, after = time.perf_counter() - start, context.backend.stats()
-        last = {name: after[name] - before.get(name, 0) for name in after}
-        inside = last.get("offline_microseconds", 0) / 1e6
-        runs += 1
-        # Of a small run the second is recorded, and the third is the first that is replayed. Large ones are not recorded.
-        if runs > (3 if seconds < LONG_RUN else 1):
-            online.append(seconds - inside)
-            offline.append(made + inside)
-        done = len(online) >= MOST_RUNS or (len(online) >= FEW and time.monotonic() - began > LEAST_SECONDS)
-        if all(context.session.all_gather(bytes([done]))[i] == b"\x01" for i in range(context.parties)):
-            break
+        return Once(lambda: (blocks, cipher.run("encrypt", file)), made, sent)
+
+    figures, (blocks, results) = measured(context, once)
     back = cipher.opened(cipher.run("decrypt", cipher.file(results, cipher.offline())))
     wrong = np.count_nonzero((back != cipher.opened(blocks)).any(axis=0))
-    return {
-        "online": statistics.median(online),
-        "offline": statistics.median(offline),
-        "sent": last["bytes_sent"] - last.get("offline_bytes_sent", 0),
-        "offline_sent": offline_bytes + last.get("offline_bytes_sent", 0),
-        "rounds": last["rounds"] - last.get("offline_rounds", 0),
-        "runs": len(online),
-        "wrong": int(wrong),
-    }
+    return {**figures, "wrong": int(wrong)}
 
 
 def per_second(batch: int, seconds: float) -> int | str:
@@ -186,7 +170,17 @@ def per_second(batch: int, seconds: float) -> int | str:
 def measure(asked: Measurement) -> tuple[str, Row]:
     """The printed line and the row of a measurement."""
     busy = busy_cores()
+    conditions: Row = {
+        "busy": "" if busy is None else f"{busy:.2f}",
+        "cores": os.cpu_count() or 0,
+        "machine": platform.machine(),
+        "version": keyquorum.__version__,
+    }
+    if asked.system == SYSTEM:
+        return _printed({**_named(asked), **measure_tfhe(asked.protocol, asked.parties), **conditions})
     job: Json = {"kind": "bench:toprf", "method": asked.method, "batch": asked.batch}
+    if asked.system == "legendre":
+        job = {"kind": "bench:toprf-legendre", "degree": LEGENDRE_METHODS[asked.method], "batch": asked.batch}
     if asked.system in SETS:
         job = {"kind": "bench:toprf-lwe", "parameters": SETS[asked.system], "rounding": ROUNDINGS[asked.method]}
     if asked.link != "none":
@@ -196,14 +190,23 @@ def measure(asked: Measurement) -> tuple[str, Row]:
         results = run_processes(committee.folder, job, io_timeout=600)
     online, offline = (max(r[name] for r in results) for name in ("online", "offline"))
     row: Row = {
-        "system": asked.system, "method": asked.method, "protocol": asked.protocol, "n": asked.parties, "ms": f"{1e3 * online:.2f}",
-        "mb": f"{max(r['sent'] for r in results) / 1e6:.6f}", "per_s": per_second(asked.batch, online), "batch": asked.batch, "link": asked.link,
+        **_named(asked), "ms": f"{1e3 * online:.2f}", "mb": f"{max(r['sent'] for r in results) / 1e6:.6f}", "per_s": per_second(asked.batch, online),
         "offline_ms": f"{1e3 * offline:.2f}", "offline_mb": f"{max(r['offline_sent'] for r in results) / 1e6:.6f}",
         "offline_per_s": per_second(asked.batch, offline), "rounds": results[0]["rounds"], "runs": min(r["runs"] for r in results),
-        "wrong": max(r["wrong"] for r in results), "busy": "" if busy is None else f"{busy:.2f}",
+        "wrong": max(r["wrong"] for r in results), **conditions,
     }  # fmt: skip
-    line = "toprf: " + " ".join(f"{name}={value}" for name, value in row.items())
-    return line, {**row, "cores": os.cpu_count() or 0, "machine": platform.machine(), "version": keyquorum.__version__}
+    return _printed(row)
+
+
+def _named(asked: Measurement) -> Row:
+    return {
+        "system": asked.system, "method": asked.method, "protocol": asked.protocol, "n": asked.parties, "batch": asked.batch, "link": asked.link,
+    }  # fmt: skip
+
+
+def _printed(row: Row) -> tuple[str, Row]:
+    shown = (f"{name}={row[name]}" for name in COLUMNS[:-3] if name in row)
+    return f"toprf: {' '.join(shown)}", {name: row.get(name, "") for name in COLUMNS}
 
 
 def published_lines() -> Iterator[str]:
@@ -226,6 +229,9 @@ def measurements() -> list[Measurement]:
                     continue
                 links = LINKS if batch < max(BATCHES) else LINKS[:1]
                 rows += [Measurement(method, protocol, parties, batch, link) for link in links]
+    rows += [Measurement(METHOD, REPLICATED, 3, 1, "none", SYSTEM)]
+    for method in LEGENDRE_METHODS:
+        rows += [Measurement(method, REPLICATED_RING, 3, batch, link, "legendre") for batch in LEGENDRE_BATCHES for link in LINKS]
     systems = [(system, *committee) for system in SETS for committee in LWE_COMMITTEES]
     rows += [Measurement(method, protocol, n, 1, link, system) for system, protocol, n in systems for method in METHODS for link in LINKS]
     return rows
@@ -240,6 +246,9 @@ def main() -> int:
     options = parser.parse_args()
     wanted = {name: set(getattr(options, name).split(",")) for name in axes if getattr(options, name)}
     table, rows = [], [row for row in measurements() if all(str(getattr(row, name)) in values for name, values in wanted.items())]
+    if any(row.system == SYSTEM for row in rows) and not bridge_is_built():
+        console.print(f"system {SYSTEM} is left out: the bridge to TFHE-rs is not built (make tfhe-bridge)", markup=False)
+        rows = [row for row in rows if row.system != SYSTEM]
     if not rows:
         console.print("error: no measurement has these values", markup=False)
         return 1

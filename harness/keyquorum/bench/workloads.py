@@ -12,13 +12,16 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import LweCiphertexts, encrypt
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.parties.context import PartyContext
+from keyquorum.schemes import encryption_of
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.schemes.seal.field_variant import FieldVariant
 from keyquorum.schemes.seal.keygen import SealRequest, generate
-from keyquorum.schemes.seal.phases import exact_summands, plain_coefficients
+from keyquorum.schemes.seal.phases import plain_coefficients
+from keyquorum.schemes.seal.ring_variant import RingVariant
 from keyquorum.schemes.seal.variant import SealVariant
-from keyquorum.sharing.rounding import RoundingGroup, scaled_words
+from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant
 
 Ints = NDArray[np.int64]
@@ -85,7 +88,7 @@ class LweWork:
 class SealWork:
     """Fresh BFV or BGV ciphertexts of stock SEAL under a joint key, by party 0, at the last level."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: SealVariant) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: SealVariant | FieldVariant | RingVariant) -> None:
         self._context, self._group, self._variant = context, group, variant
         self._parameters, self._rng = variant.parameters, np.random.default_rng(1)
         self._key = generate(context, SealRequest(self._parameters, False))
@@ -109,11 +112,8 @@ class SealWork:
 
     def phases(self, batch: Batch) -> Words:
         """See :meth:`LweWork.phases`."""
-        set_ = self._parameters
-        u = exact_summands(self._context, self._key.info, self._key.shares[0], self._group, batch.ciphertexts, keep=True)
-        if not self._group.member:
-            return u
-        return np.stack(scaled_words(self._group, u, set_.coeff_modulus[0], set_.plain_modulus, self._variant.length))
+        key = self._key
+        return encryption_of(key.info).phases(self._context, self._group, key.info, key.shares, self._variant, batch.ciphertexts, keep=True)
 
     def wrong(self, batch: Batch, words: Words) -> int:
         """Number of wrong coefficients among the opened ones."""
@@ -130,5 +130,5 @@ def workload(context: PartyContext, group: RoundingGroup, variant: Variant, frac
     """The workload of a variant. ``fraction``: see :func:`noise_for`."""
     if isinstance(variant, LweVariant):
         return LweWork(context, group, variant, fraction)
-    assert isinstance(variant, SealVariant)
+    assert isinstance(variant, SealVariant | FieldVariant | RingVariant)
     return SealWork(context, group, variant)

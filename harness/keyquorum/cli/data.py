@@ -14,6 +14,7 @@ from keyquorum.fhe.values import read_values
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
+from keyquorum.model.subset import members_of
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.schemes import encryption_of, recognise
 from keyquorum.schemes.base import EXACT
@@ -26,7 +27,7 @@ from keyquorum.terminal.output import choice, console, costs, emit, errors, prin
 from keyquorum.terminal.progress import progress_bars
 
 from . import completion
-from .options import BackendName, LinkSpec, MpSpdzFolder
+from .options import BackendName, LinkSpec, MpSpdzFolder, Parties, chosen
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]
@@ -139,6 +140,7 @@ def decrypt(
     ] = None,
     pool: Annotated[bool, typer.Option("--pool", help="BFV, BGV: take the masks from the committee's pool; LWE does always.")] = False,
     job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+    parties: Parties = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
     link: LinkSpec = None,
@@ -148,8 +150,10 @@ def decrypt(
     Every party first switches BFV and BGV ciphertexts to the last level. CKKS decryptions are flooded and counted, and refused where the flooding would
     leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
     under every scheme; see keyquorum approve. LWE ciphertexts need a pool
-    of the rounding (keyquorum pool fill), and their messages are written as JSON.
+    of the rounding (keyquorum pool fill), and their messages are written as JSON. After keyquorum share any t parties (--parties) decrypt LWE and TFHE
+    without the others, with a pool of theirs.
     """
+    members = chosen(parties)
     if committee:
         _refuse_beside("--committee", "the served committee has its own", {
             "--to": to is not None, "--rounding": rounding is not None, "--pool": pool, "--job": job is not None,
@@ -158,7 +162,7 @@ def decrypt(
         if not 0 <= wait <= LONGEST_WAIT:
             raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
         pairs = zip(ciphertexts, _plaintext_paths(ciphertexts, output or []), strict=True)
-        emit({"key": key, "outputs": [_ask_committee(folder, key, path, target, identity, at, wait) for path, target in pairs]})
+        emit({"key": key, "outputs": [_ask_committee(folder, key, path, target, identity, at, wait, members) for path, target in pairs]})
         return
     if to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
@@ -173,14 +177,16 @@ def decrypt(
             raise ParameterError(f"{name} results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
     rounding = rounding or EXACT
     if job is not None:
-        api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool))
+        api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool, parties=members))
         names = ", ".join(str(path) for path in ciphertexts)
         console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(job))} there", markup=False)
         console.print("names are relative to the job file; on a host with other paths give --ciphertext, and --output at the receiver")
         emit({"job": job, "ciphertexts": ciphertexts})
         return
     with progress_bars() as report:
-        result = api.decrypt(folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool)
+        result = api.decrypt(
+            folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, parties=members
+        )
     print_reports(result.reports)
     for i, path in enumerate(result.outputs):
         console.print(f"party {to} wrote {path}", markup=False)
@@ -199,7 +205,9 @@ def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
             raise ParameterError(f"{name} has no meaning beside {option}, {reason}: leave it out")
 
 
-def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: Path | None, at: list[str] | None, wait: float) -> Path:
+def _ask_committee(
+    folder: Path, key: str, path: Path, output: Path, identity: Path | None, at: list[str] | None, wait: float, members: tuple[int, ...] | None = None
+) -> Path:
     if identity is None:
         raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
     if not identity.exists():
@@ -212,7 +220,7 @@ def _ask_committee(folder: Path, key: str, path: Path, output: Path, identity: P
     body = scheme.request_body(info, path, data)
     ciphertext = scheme.parse(info, body, str(path), EXACT)
     with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
-        result = fetch(api.as_committee(folder), identity, body, addresses, wait, info)
+        result = fetch(members_of(api.as_committee(folder), members), identity, body, addresses, wait, info)
         save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: {scheme.describe_plaintext(ciphertext)} under key {key}", markup=False)
     return output

@@ -28,6 +28,7 @@ Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=F
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("keygen")(keygen)
+    app.command("share")(share)
     app.command("inspect")(inspect)
     app.command("parameters")(parameters)
 
@@ -118,6 +119,33 @@ def keygen(
         "key": key, "key_id": result.info.key_id, "folder": result.folder, "parameters": parameters.name, "files": result.info.files,
         "largest_error": None if result.precision is None else result.precision.largest, **public, "costs": costs(result.reports),
     })  # fmt: skip
+
+
+def share(
+    folder: Folder,
+    key: Annotated[str, typer.Argument(help="Name of a key of LWE, TFHE or a PRF.", show_default=False, autocompletion=completion.keys)],
+    members: Annotated[int, typer.Option("-t", help="Parties that use the key, and that together have it.", show_default=False)],
+    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+) -> None:
+    """Share a key anew, so that any t parties use it without the others (--parties). Nothing is opened.
+
+    Any t parties together have the key from now on, whatever the committee tolerates; the committee's own shares stay. A new run replaces the old shares.
+    """
+    if job is not None:
+        api.write_job(job, api.share_job(folder, key, members))
+        _say_job(job)
+        return
+    with progress_bars() as report:
+        size = api.share(folder, key, members, report)
+    emit(say_shared(folder, key, members, size))
+
+
+def say_shared(folder: Path, key: str, members: int, size: int) -> Json:
+    """Prints what a sharing among subsets means; returns it as plain data."""
+    tolerated = api.as_committee(folder).threshold
+    console.print(f"key {key}: any {members} parties use it (--parties), and have it together; {size:,} bytes at each party", markup=False)
+    console.print(f"corrupt parties that learn nothing of the key: before up to {tolerated}, from now on up to {members - 1}", markup=False)
+    return {"key": key, "members": members, "threshold_before": tolerated, "threshold": members - 1, "bytes_a_party": size}
 
 
 def _options(given: Sequence[str]) -> Json:

@@ -14,6 +14,7 @@ from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .app import App
+from .options import Parties, chosen
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Params = Annotated[
@@ -43,12 +44,14 @@ def fill(
     width: Width = 8,
     levels: Levels = 2,
     chunk: Annotated[int, typer.Option(help="Items that are made at a time; bounds the memory.")] = 4096,
+    parties: Parties = None,
 ) -> None:
-    """Make items among all parties of this host."""
-    size = api.pool_needs(folder, params, rounding, items, width, levels, chunk)
+    """Make items among all parties of this host, or among those of a subset, for its decryptions."""
+    members = chosen(parties)
+    size = api.pool_needs(folder, params, rounding, items, width, levels, chunk, members)
     console.print(f"needs {size / 1e6:.2f} MB of disk at each party, for {items:,} items in {-(-items // chunk):,} chunks", markup=False)
     with progress_bars() as report:
-        reports = api.pool_fill(folder, params, rounding, items, width, levels, chunk, report)
+        reports = api.pool_fill(folder, params, rounding, items, width, levels, chunk, report, parties=members)
     print_reports(reports)
     for line in api.pool_lines(folder):
         console.print(line, markup=False)

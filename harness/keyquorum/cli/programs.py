@@ -12,7 +12,7 @@ from keyquorum._engine import EngineError
 from keyquorum.api import run_party
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.model.protocols import DEFAULT_PROTOCOL, names
-from keyquorum.parties.jobs import at_this_host, read_job
+from keyquorum.parties.jobs import at_this_host, read_job, runs
 from keyquorum.parties.traces import forbid_core_dumps
 from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.plans.program import ProgramRequest, run_locally
@@ -117,7 +117,7 @@ def party(
 
     try:
         with ends_at_interrupt(f"party {index} was interrupted; keys made before are untouched"), progress_bars() as report:
-            result = run_party(folder, index, chosen, report, connect_timeout, io_timeout, waiting_lines(committee), failed)
+            result = run_party(folder, index, chosen, report, connect_timeout, io_timeout, waiting_lines(runs(committee, chosen)), failed)
     except (KeyQuorumError, EngineError) as error:
         if not said:
             raise

@@ -13,11 +13,13 @@ import typer
 from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError
+from keyquorum.model.subset import members_of, numbers_text
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.kinds import Service
 from keyquorum.terminal.output import console, emit
 
 from . import completion
+from .options import Parties, chosen
 from .pools import Levels, Rounding, Width
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -57,6 +59,7 @@ def serve(
     keep: Annotated[int, typer.Option(help="Items up to which the pool is filled when there is nothing else to do.")] = 0,
     chunk: Annotated[int, typer.Option(help="Items that are made at a time.")] = 1024,
     batch: Annotated[int, typer.Option(help="Most ciphertexts in a batch; 0: 4096 of LWE or TFHE, 16 of BFV or BGV.")] = 0,
+    parties: Parties = None,
     patience: Patience = 30.0,
     host: Host = "127.0.0.1",
     port: Port = 0,
@@ -68,9 +71,26 @@ def serve(
     All parties give the same options, except host, ports and audit log. A party writes its address to party-<i>/serve.json. The audit log has the
     receiver of each request (the certificate's fingerprint), the ciphertext (its SHA-256), and the result; without it nothing is answered. Ctrl-C and SIGTERM end the party.
     """
-    committee = api.as_committee(folder)
-    check_party(committee, index, port, metrics_port)
-    run_party(committee, index, Service(key, rounding, width, levels, keep, chunk, batch, patience), (port, metrics_port), host, audit_log)
+    whole = api.as_committee(folder)
+    check_party(whole, index, port, metrics_port)
+    committee = serving(whole, parties)
+    run_party(
+        committee,
+        committee.index_of(index),
+        Service(key, rounding, width, levels, keep, chunk, batch, patience),
+        (port, metrics_port),
+        host,
+        audit_log,
+    )
+
+
+def serving(whole: Committee, parties: str | None) -> Committee:
+    """The parties that serve together: those of ``--parties``, or all."""
+    committee = members_of(whole, chosen(parties))
+    if committee is not whole:
+        numbers = numbers_text([committee.number_of(index) for index in range(committee.size)])
+        console.print(f"errors of connections among parties {numbers} number them from 0", markup=False)
+    return committee
 
 
 def check_party(committee: Committee, index: int, port: int, metrics_port: int) -> None:

@@ -1,4 +1,4 @@
-"""toprf keygen, fill, serve, eval, derive, status."""
+"""toprf keygen, share, encrypt-key, circuit, fill, serve, eval, derive, status."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
-from keyquorum.model.subset import Subset, numbers_text, parse_numbers, subset_of
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.prf.evaluate import METHODS, check_evaluation
+from keyquorum.schemes.prf.evaluate import METHODS
+from keyquorum.schemes.prf.functions import inner_of
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.schemes.prf.policy import POLICY, parse_rate, read_policy
 from keyquorum.schemes.prf.tables import CHUNK
@@ -23,12 +23,15 @@ from keyquorum.serve.client import LONGEST_WAIT
 from keyquorum.serve.kinds import Service
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
-from keyquorum.toprf import EvaluationStatus, Toprf, set_policy, toprf_fill, toprf_keygen, toprf_share, toprf_status
+from keyquorum.toprf import EvaluationStatus, Toprf, set_policy, toprf_encrypt, toprf_fill, toprf_keygen, toprf_share, toprf_status, write_circuit
 from keyquorum.toprf.client import check_derived
+from keyquorum.toprf.service import FUNCTIONS
 
 from . import completion
 from .app import App
-from .service import AuditLog, Host, MetricsPort, Patience, Port, check_party, run_party
+from .keys import say_shared
+from .options import Parties, chosen
+from .service import AuditLog, Host, MetricsPort, Patience, Port, check_party, run_party, serving
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of a key that toprf keygen made.", show_default=False, autocompletion=completion.keys)]
@@ -42,12 +45,6 @@ Domain = Annotated[str, typer.Option(help="Separates uses of one key: other doma
 Stdin = Annotated[bool, typer.Option("--stdin", help="Read the input from standard input, all bytes to its end.")]
 Text = Annotated[str | None, typer.Argument(help="The input, as text; others on this host can see it. For secrets: --stdin.", show_default=False)]
 
-Parties = Annotated[
-    str | None,
-    typer.Option(
-        "--parties", help="Parties that evaluate without the others, as 0,2, with shares of toprf share (default: all).", show_default=False
-    ),
-]
 
 app = App(help="Oblivious pseudorandom function: a committee holds the key, the receiver alone learns input and value.", no_args_is_help=True)
 
@@ -58,14 +55,21 @@ def register(parent: typer.Typer) -> None:
 
 
 @app.command("keygen")
-def keygen(folder: Folder, key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)]) -> None:
-    """Make a key of AES-128 jointly: it exists as shares only. The same as keyquorum keygen -p prf-aes128."""
+def keygen(
+    folder: Folder,
+    key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
+    prf: Annotated[str, typer.Option(help=f"The function: {' or '.join(FUNCTIONS)}.")] = "aes",
+) -> None:
+    """Make a key jointly: it exists as shares only. The same as keyquorum keygen -p prf-aes128, or with --prf legendre -p prf-legendre127.
+
+    The key states its function: serve, eval and derive take it from there.
+    """
     with progress_bars() as report:
-        result = toprf_keygen(folder, key, report)
+        result = toprf_keygen(folder, key, report, prf)
     print_reports(result.reports)
     for line in scheme_of(result.info).made(key, result.folder, result.info)[0]:
         console.print(line, markup=False)
-    emit({"key": key, "key_id": result.info.key_id, "folder": result.folder, "costs": costs(result.reports)})
+    emit({"key": key, "prf": prf, "key_id": result.info.key_id, "folder": result.folder, "costs": costs(result.reports)})
 
 
 @app.command("share")
@@ -74,16 +78,37 @@ def share(
     key: Key,
     members: Annotated[int, typer.Option("-t", help="Parties that evaluate, and that together have the key.", show_default=False)],
 ) -> None:
-    """Share a key anew, so that any t parties evaluate without the others. Nothing is opened.
+    """Share a key anew, so that any t parties evaluate without the others. Nothing is opened. The same as keyquorum share.
 
     Any t parties together have the key from now on, whatever the committee tolerates; the committee's own shares stay. A new run replaces the old shares.
     """
     with progress_bars() as report:
         size = toprf_share(folder, key, members, report)
-    tolerated = Committee.load(folder).threshold
-    console.print(f"key {key}: any {members} parties evaluate (--parties), and have the key together; {size:,} bytes at each party", markup=False)
-    console.print(f"corrupt parties that learn nothing of the key: before up to {tolerated}, from now on up to {members - 1}", markup=False)
-    emit({"key": key, "members": members, "threshold_before": tolerated, "threshold": members - 1, "bytes_a_party": size})
+    emit(say_shared(folder, key, members, size))
+
+
+@app.command("encrypt-key")
+def encrypt_key(
+    folder: Folder,
+    key: Key,
+    tfhe: Annotated[str, typer.Argument(help="Name of a key for TFHE-rs of the same committee.", show_default=False, autocompletion=completion.keys)],
+) -> None:
+    """Encrypt a key under a key for TFHE-rs: then anybody evaluates on encrypted inputs, and the committee decrypts the results alone.
+
+    keyquorum toprf circuit writes the circuit, keyquorum tfhe circuit evaluates it, in about four minutes on two cores.
+    """
+    with progress_bars() as report:
+        made = toprf_encrypt(folder, key, tfhe, report)
+    console.print(f"{made}: 1,408 ciphertexts of the round keys of {key}, the same file at each party", markup=False)
+    emit({"key": key, "tfhe": tfhe, "file": made})
+
+
+@app.command("circuit")
+def circuit(output: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)]) -> None:
+    """Write AES-128 as bootstraps of TFHE-rs, for keyquorum tfhe circuit."""
+    count = write_circuit(output)
+    console.print(f"{output}: {count:,} bootstraps", markup=False)
+    emit({"file": output, "bootstraps": count})
 
 
 @app.command("fill")
@@ -92,14 +117,15 @@ def fill(
     items: Annotated[int, typer.Option("--items", "-n", help="Blocks: a value of 16 bytes takes one, one of 32 bytes two.", show_default=False)],
     method: Method = "table",
     chunk: Annotated[int, typer.Option(help="Blocks that are made at a time; bounds the memory.")] = CHUNK,
+    parties: Parties = None,
 ) -> None:
     """Make one-time tables ahead, among all parties of this host. The circuit takes none.
 
-    All keys of the committee take them from one pool, which keyquorum pool status and pool drop name prf-aes128-table. A party that serves holds its
+    All keys of the committee take them from one pool, which keyquorum pool status and pool drop name prf-aes128-table; a subset (--parties) has a pool of its own. A party that serves holds its
     pool: stop it first, or serve with --keep, which makes tables while there is nothing else to do.
     """
     with progress_bars() as report:
-        made = toprf_fill(folder, items, method, chunk, report)
+        made = toprf_fill(folder, items, method, chunk, report, parties=chosen(parties))
     if made.reports:
         print_reports(list(made.reports))
     console.print(made.line, markup=False)
@@ -138,17 +164,13 @@ def serve(
     parties or by none, and counted on the disk before it is answered. All parties give the same --method, --keep, --chunk, --batch and --patience. --method table takes
     an item of the pool that toprf fill makes for each block, and refuses requests for which there are not enough.
     """
-    committee = whole = api.as_committee(folder)
-    check_party(committee, index, port, metrics_port)
-    if parties is not None:
-        committee = subset = subset_of(whole, parse_numbers(parties))
-        if index not in subset.numbers:
-            raise ParameterError(f"party {index} is none of --parties {parties}: name it there, or leave it out")
-        console.print(f"errors of connections among parties {numbers_text(subset.numbers)} number them from 0", markup=False)
-    check_evaluation(committee, method)
+    whole = api.as_committee(folder)
+    check_party(whole, index, port, metrics_port)
+    committee = serving(whole, parties)
     if rate is None and (total is not None or allow):
         raise ParameterError("--total and --allow are parts of a new policy: name its --rate as well")
     hourly = None if rate is None else parse_rate(rate)
+    inner_of(load_prf_key(whole.key_folder(index, key)).parameters).check(committee, method)
 
     def prepare() -> None:
         if hourly is not None:
@@ -157,8 +179,7 @@ def serve(
         console.print(f"party {index}: policy {read_policy(place / POLICY, load_prf_key(place).key_id).text()}", markup=False)
 
     service = Service(key, batch=batch, patience=patience, method=method, keep=keep, chunk=chunk)
-    place = committee.numbers.index(index) if isinstance(committee, Subset) else index
-    run_party(committee, place, service, (port, metrics_port), host, audit_log, prepare)
+    run_party(committee, committee.index_of(index), service, (port, metrics_port), host, audit_log, prepare)
 
 
 def _change_policy(committee: Committee, index: int, key: str, rate: int, total: int | None, allow: list[str] | None) -> None:
@@ -265,13 +286,13 @@ def status(folder: Folder, key: Key) -> None:
         for line in _status_lines(each):
             printed.print(line, markup=False)
     emit({"parties": [
-        {"party": s.party, "policy": None if s.policy is None else s.policy.to_json(), "total": s.total, "last_hour": s.last_hour} for s in found
+        {"party": s.party, "prf": s.prf, "policy": None if s.policy is None else s.policy.to_json(), "total": s.total, "last_hour": s.last_hour} for s in found
     ]})  # fmt: skip
 
 
 def _status_lines(each: EvaluationStatus) -> list[str]:
     policy = "no policy, so it does not serve" if each.policy is None else each.policy.text()
-    lines = [f"party {each.party}: {each.total:,} evaluations counted; policy: {policy}"]
+    lines = [f"party {each.party}: {each.prf}, {each.total:,} evaluations counted; policy: {policy}"]
     return [*lines, *(f"party {each.party}: receiver {receiver[:16]}...: {used:,} in the last hour" for receiver, used in each.last_hour.items())]
 
 
@@ -309,5 +330,5 @@ def _open(folder: Path, key: str, identity: Path, at: list[str] | None, domain: 
         _bytes(domain, "--domain"),
         output_bytes,
         wait=wait,
-        parties=None if parties is None else parse_numbers(parties),
+        parties=chosen(parties),
     )

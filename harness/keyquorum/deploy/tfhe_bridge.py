@@ -39,7 +39,10 @@ def bridge() -> Path:
 
 def run_bridge(arguments: list[str]) -> list[str]:
     """The lines that the bridge prints. Raises KeyQuorumError with its error."""
-    ended = subprocess.run([str(bridge()), *arguments], capture_output=True, text=True, errors="replace", check=False)
+    try:
+        ended = subprocess.run([str(bridge()), *arguments], capture_output=True, text=True, errors="replace", check=False)
+    except ValueError:  # a zero byte, or a surrogate
+        raise KeyQuorumError(f"an argument of {BRIDGE} has characters that no program takes: write it anew") from None
     if ended.returncode:
         said = ended.stderr.strip().splitlines()
         raise KeyQuorumError(said[-1].removeprefix("error: ") if said else f"{BRIDGE} ended with code {ended.returncode}: run it again")

@@ -324,6 +324,10 @@ class cint(Element, Public):
         o = self._public_operand(other)
         return NotImplemented if o is None else self._wrap(current().engine.clear_op(name, self.value, o.value))
 
+    def legendre(self) -> cint:
+        """Legendre symbols 1, 0 and -1 of the elements, over a prime field."""
+        return self._wrap(current().engine.clear_legendre(self.value))
+
     def bit_decompose(self, bit_length: int | None = None) -> list[cint]:
         """The low bits, as vectors of 0 and 1, least significant first."""
         length = current().program.bit_length if bit_length is None else bit_length

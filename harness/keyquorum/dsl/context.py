@@ -104,6 +104,8 @@ class Run:
     def centred(self, value: Value) -> Integers:
         """Reads a clear or personal vector: integers in (-M/2, M/2], int64, or Python integers beyond 64 bits."""
         words = self.canonical(value)
+        if self.bits > 64 and not self.is_ring:
+            return np.where(words > self.modulus // 2, words - self.modulus, words)
         if self.bits > 64:
             return np.where(words >= 1 << (self.bits - 1), words - (1 << self.bits), words)
         if not self.is_ring:
@@ -114,7 +116,12 @@ class Run:
 
     def int64s(self, value: Value) -> Ints:
         """The integers for conversion to regint, comparisons and outputs: centred, and truncated to 64 bits. Over a field
-        (q-1)/2 counts as -(q+1)/2, as on MP-SPDZ."""
+        (q-1)/2 counts as -(q+1)/2, as on MP-SPDZ. Raises CompilerError for longer integers over a field: there is nothing to truncate."""
+        if not self.is_ring and self.bits > 64:
+            longer = self.centred(value)
+            if any(not -(1 << 63) <= v < 1 << 63 for v in longer):
+                raise CompilerError(f"a public value over {self.engine.domain} is longer than 64 bits: a regint, an index or an output has no more")
+            return longer.astype(np.int64)
         if not self.is_ring:
             signed: Ints = self.canonical(value).view(np.int64)
             return np.where(signed >= self.modulus // 2, signed - self.modulus, signed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -312,11 +313,17 @@ class Persistence:
         self._used = max(self._used, end)
         self._take_name(engine)
 
-    def append_joint(self, protocol: str, domain: str, shares: bytearray, parts: int) -> None:
-        """Stores shares of joint integers (``JointIntegers.shares``) at the end, and wipes ``shares``. Elements have one word, shares ``parts`` elements. For protocols without MACs, and
-        without names of runs: no message shows that the parties' shares belong together."""
-        if PROTOCOLS[protocol].names_runs or PROTOCOLS[protocol].macs:
-            raise ProgramError(f"joint integers are not stored with shares of {protocol}")
+    def append_joint(self, protocol: str, domain: str, shares: bytearray, parts: int, name: bytes | None = None) -> None:
+        """Stores shares of joint integers (``JointIntegers.shares``) at the end, and wipes ``shares``. Elements have one word, shares ``parts`` elements. ``name``
+        (``JointIntegers.name``): where runs have names, those of all draws and runs whose shares are here become one name, a hash that the next engine compares.
+        For protocols without MACs."""
+        can = PROTOCOLS[protocol]
+        if can.macs or (name is not None) != can.names_runs:
+            raise ProgramError(
+                f"joint integers {'without a' if name is None else 'with the'} name of their draw are not stored with shares of {protocol}"
+            )
+        if self.exists and can.names_runs and not self.key_tests:
+            raise ProgramError(NO_NAME)
         self.bind(protocol, domain)
         data = np.frombuffer(shares, dtype="<u8")
         rows = data.reshape(parts, -1)
@@ -327,6 +334,10 @@ class Persistence:
         self._words[:, start : start + rows.shape[1]] = rows
         self._used = start + rows.shape[1]
         data.fill(0)
+        if name is not None:
+            names = b"".join(test.tobytes() for test in self.key_tests) + name
+            joined = hashlib.sha256(b"keyquorum joint integers at" + start.to_bytes(8, "little") + names).digest()
+            self.key_tests, self._compared, self._renamed = [np.frombuffer(joined[: len(name)], dtype=np.uint8).copy()], None, True
 
     def replace(self, other: Persistence) -> None:
         """Takes over the shares of ``other``, which is empty afterwards."""

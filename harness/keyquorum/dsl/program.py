@@ -143,6 +143,12 @@ class Program:
         return lambda function, operands, size, copies=1: bit_circuits.evaluate(current(), function, operands, size, copies)
 
     @property
+    def defers_checks(self) -> bool:
+        """Not in MP-SPDZ: whether openings without a check (``reveal(check=False)``) are verified before anything else is opened, stored or written. MP-SPDZ verifies them
+        at the end of the run, after the last opening."""
+        return True
+
+    @property
     def table_lookup(self) -> Callable[..., Dynamic]:
         """Not in MP-SPDZ: the engine's local look-ups in a public table at secret positions x, from public y = x xor r and the one-hot vectors of r.
 

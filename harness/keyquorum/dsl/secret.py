@@ -179,10 +179,12 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
 
     def reveal(self, check: bool = True) -> cint:
         """Opens the vector to all parties. One round. Of a vector that was shifted to the left only the remaining low bits of the operand are sent
-        (with MACs 48 bits more)."""
+        (with MACs 48 bits more). ``check``: False for such bits under masks that serve once: a plan may defer their check until something else is opened,
+        stored or written (:attr:`.Program.defers_checks`)."""
         if self._value is None and getattr(self, "_unshifted", None) is not None:
             run, (source, shift) = current(), self._unshifted
-            low = run.engine.open_low(source, run.engine.bits - shift)
+            opening = run.engine.open_low if check else run.engine.open_masked
+            low = opening(source, run.engine.bits - shift)
             return cint._wrap(run.engine.mul(low, run.clear_ints((1 << shift,))))
         value = self.value
         return cint._wrap(value if value.kind == "c" else current().engine.open(value))

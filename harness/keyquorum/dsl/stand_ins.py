@@ -14,8 +14,8 @@ from .recorded import INT, Operand, Records, plain
 
 _VECTORS = {
     "add", "sub", "mul", "neg", "dot", "matrix_product", "sum", "slice", "repeat", "concat", "gather", "assign", "scatter", "open", "open_low",
-    "open_to", "xor", "and_", "not_", "clear_op", "clear_inv", "bit_to_arith", "shuffle", "random", "random_bit", "random_bits",
-    "circuit", "lookup",
+    "open_masked", "open_to", "xor", "and_", "not_", "clear_op", "clear_inv", "clear_legendre", "bit_to_arith", "shuffle", "random", "random_bit",
+    "random_bits", "circuit", "lookup",
 }  # fmt: skip
 """Calls to the engine that make one vector; the steps have the same names and operands."""
 _PROPERTIES = {

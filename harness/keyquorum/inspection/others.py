@@ -1,4 +1,4 @@
-"""Jobs, parameter sets, addresses of served parties, audit logs, locks, deployments, and outputs of programs."""
+"""Jobs, parameter sets, addresses and sessions of served parties, audit logs, locks, deployments, and outputs of programs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties.jobs import job_kinds, read_job
 from keyquorum.parties.traces import TEMPORARY
 from keyquorum.schemes import load_parameters, scheme_of, schemes
+from keyquorum.serve.sessions import NAME as SESSIONS
+from keyquorum.serve.sessions import read_sessions
 
 _OUTPUT = re.compile(r"Binary-Output-P\d+-\d+")
 _EMPTY_LOCKS = ("decryptions.lock", "approved.lock", "pool.lock")
@@ -44,6 +46,13 @@ def _place(candidate: Candidate) -> Report:
     host, port, metrics = (candidate.json[name] for name in ("host", "port", "metrics"))
     require(isinstance(host, str) and is_count(port) and is_count(metrics), candidate.path, again)
     return Report([f"where a party serves: {host}:{port}, metrics at port {metrics}"], details={"host": host, "port": port, "metrics": metrics})
+
+
+def _sessions(candidate: Candidate) -> Report:
+    broken, failed = read_sessions(candidate.path)
+    lines = [f"sessions of a served party that broke off: {broken:,}"]
+    lines += [f"a check failed, and the party does not serve while this file is here: {failed}"] if failed else []
+    return Report(lines, details={"broken": broken, "failed": failed})
 
 
 def _audit(candidate: Candidate) -> Report:
@@ -111,6 +120,7 @@ KINDS = (
     Kind("job", lambda c: c.has("kind") and c.json["kind"] in [*job_kinds(), *job_kinds("bench")], _job, ("api",)),
     Kind("parameter set", _is_parameters, _parameters, ()),
     Kind("address of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
+    Kind("record of served sessions", lambda c: c.named(SESSIONS), _sessions, ("serve/sessions",)),
     Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),
     Kind(
         "lock",

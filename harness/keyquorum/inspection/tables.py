@@ -28,6 +28,7 @@ RESULTS = {
     "phases of keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "phase"),
     "decryptions beside Ajax (keyquorum.bench.decrypt --table ajax1)": ("t", "link", "n", "variant"),
     "latency of a decryption": ("variant", "protocol", "n", "openings", "link"),
+    "shares for subsets (make bench-lisss)": ("t", "T", "n", "share_ms"),
     "AES under a shared key (make bench-toprf)": ("system", "method", "protocol", "n", "ms", "mb", "per_s"),
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),

@@ -115,6 +115,8 @@ class Committee:
     @property
     def rounding_protocols(self) -> tuple[str, str]:
         """The protocols of the parties that round (all parties, or t + 1): modulo 2^k and over prime fields."""
+        if self.ring_protocol is None and self.verifies_products:
+            require_semi_honest(self, "a rounding without shares modulo 2^k")
         if self.capabilities.quorum is not None:
             return self.capabilities.quorum
         assert self.ring_protocol is not None, "a committee without a quorum rounds modulo 2^k"
@@ -135,6 +137,12 @@ class Committee:
     def authenticated(self) -> bool:
         """Whether shares carry MACs."""
         return self.capabilities.macs
+
+    @property
+    def verifies_products(self) -> bool:
+        """Whether parties may be malicious, and products are verified: such a committee runs the plans that are argued and tested for it, and no others. Of a
+        subset: whether this holds for the committee whose parties these are."""
+        return self.whole.capabilities.names_runs
 
     @property
     def share_parts(self) -> int:
@@ -161,6 +169,17 @@ class Committee:
     def number_of(self, index: int) -> int:
         """The number by which messages name a party: of a subset, that in the whole committee."""
         return index
+
+    def index_of(self, number: int) -> int:
+        """Inverse of :meth:`number_of`. Raises ParameterError for a party that is none of these."""
+        if not 0 <= number < self.size:
+            raise ParameterError(f"there is no party {number}: choose 0 to {self.size - 1}")
+        return number
+
+    @property
+    def whole(self) -> Committee:
+        """The committee that made the keys: of a subset, the one whose parties these are."""
+        return self
 
     def key_folder(self, index: int, key: str) -> Path:
         """Folder of one party's part of a key."""
@@ -246,6 +265,20 @@ class Committee:
                 f"{self.folder / 'committee.toml'}: fingerprint of party {missing[0]} is missing: ask for it over a "
                 f"channel that you trust, then: keyquorum trust {shlex.quote(str(self.folder))} {missing[0]} FINGERPRINT"
             )
+
+
+def require_semi_honest(committee: Committee, plan: str) -> None:
+    """Refuses a committee with verified products: ``plan``, as a subject of a sentence, promises nothing against malicious parties. Raises CommitteeError."""
+    if committee.verifies_products:
+        raise CommitteeError(
+            f"{plan} is semi-honest so far, and {committee.protocol} is for malicious parties: it makes keys of seal and lwe, and decrypts BFV and BGV; with shares modulo 2^k also CKKS and LWE, and it evaluates a PRF"
+        )
+
+
+def require_embedded(committee: Committee, backend: str) -> None:
+    """Refuses another backend than the embedded engine where products are verified: plans take joint integers, and names of runs, from it. Raises CommitteeError."""
+    if committee.verifies_products and backend != "embedded":
+        raise CommitteeError(f"{committee.protocol}: plans take joint integers, which the backend {backend} does not have: leave out --backend")
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:

@@ -48,7 +48,7 @@ class Protocol:
     """A protocol: its name after ``-E``, and its capabilities.
 
     name, summary: for lists. sharing: ``replicated``, ``Shamir``, ``additive`` or ``none`` (clear text). bits, ring, field: whether an engine can
-    be opened on packed bits alone, modulo 2^k, over prime fields. binary: whether programs compute on packed bits beside these. least_parties,
+    be opened on packed bits alone, modulo 2^k, over prime fields. wide_fields: whether primes may have 65 to 127 bits. binary: whether programs compute on packed bits beside these. least_parties,
     most_parties: numbers of parties (None: no bound). chooses_threshold: whether a threshold below the largest can be chosen.
     dishonest_majority: whether half of the parties or more may be corrupt. adversary: of single programs, ``semi-honest``, ``malicious`` or
     ``none``. macs: whether shares carry MACs. splits: whether shares modulo 2^k split into their summands. edabits: whether random numbers come
@@ -64,6 +64,7 @@ class Protocol:
     bits: bool
     ring: bool
     field: bool
+    wide_fields: bool
     binary: bool
     least_parties: int
     most_parties: int | None
@@ -135,8 +136,9 @@ def _protocol(row: Json) -> Protocol:
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in map(_protocol, _engine.protocol_table())})
 """All protocols by name, in the order in which lists show them."""
 COMMITTEES: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in PROTOCOLS.values() if p.committee})
-"""Protocols of which a committee can be made. With MACs, and where products are verified, every single program is secure against malicious parties; a plan is not:
-nothing proves that what a party gives to two programs is the same."""
+"""Protocols of which a committee can be made. With MACs, and where products are verified, every single program is secure against malicious parties. Of plans those
+are that declare it (:attr:`.Committee.verifies_products`), and with MACs keys of SEAL and LWE, exact decryption of BFV and BGV, and decryption of LWE to a party: in others nothing proves that what a party gives to two
+programs is the same."""
 DEFAULT_PROTOCOL = next(iter(PROTOCOLS))
 """Default protocol of single programs: the first of the table."""
 DEFAULT_COMMITTEE = PROTOCOLS[DEFAULT_PROTOCOL].field_protocol
@@ -162,10 +164,7 @@ def names(protocols: Mapping[str, Protocol] = PROTOCOLS, last: str = ", ", **cap
 
 def no_committee(name: str) -> str:
     """Why a committee cannot be made of a protocol of this name, for an error."""
-    choices = f"choose one of {names(COMMITTEES)}"
-    if name in PROTOCOLS and PROTOCOLS[name].names_runs:
-        return f"{name} is for single programs (keyquorum run -E {name}), as whole plans, pools and services are semi-honest so far: {choices}"
-    return f"unknown protocol {name!r}: {choices}"
+    return f"unknown protocol {name!r}: choose one of {names(COMMITTEES)}"
 
 
 def default_threshold(protocol: str, parties: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .committee import Committee
+from .committee import Committee, require_semi_honest
 from .errors import ParameterError
 from .protocols import COMMITTEES
 
@@ -25,7 +25,7 @@ class Subset(Committee):
 
     @property
     def whole(self) -> Committee:
-        """The committee whose parties these are."""
+        """See :attr:`.Committee.whole`."""
         assert self.origin is not None
         return self.origin
 
@@ -46,6 +46,14 @@ class Subset(Committee):
         """See :meth:`.Committee.number_of`."""
         return self.numbers[index]
 
+    def index_of(self, number: int) -> int:
+        """See :meth:`.Committee.index_of`."""
+        if number not in self.numbers:
+            raise ParameterError(
+                f"party {number} is none of parties {numbers_text(self.numbers)}, which do this without the others: name one of these"
+            )
+        return self.numbers.index(number)
+
 
 def numbers_text(numbers: Sequence[int]) -> str:
     """Numbers of parties, for people."""
@@ -60,11 +68,17 @@ def parse_numbers(text: str) -> tuple[int, ...]:
         raise ParameterError(f"--parties {text}: give numbers of parties, as 0,2") from None
 
 
+def members_of(committee: Committee, numbers: Sequence[int] | None) -> Committee:
+    """The subset of these parties, or the whole committee (None). Raises ParameterError."""
+    return committee if numbers is None else subset_of(committee, numbers)
+
+
 def subset_of(committee: Committee, numbers: Sequence[int]) -> Subset:
     """The subset of these parties, in ascending order. Raises ParameterError for numbers that name no subset of two parties or more."""
     chosen = tuple(sorted(numbers))
     if len(set(chosen)) < len(chosen) or len(chosen) < 2 or not all(0 <= number < committee.size for number in chosen):
         raise ParameterError(f"parties {numbers_text(numbers)}: name two parties or more of 0 to {committee.size - 1}, each once")
+    require_semi_honest(committee, "a subset that goes on without the others")
     members = tuple(
         type(party)(i, party.host, party.port, party.fingerprint) for i, party in enumerate(committee.parties[number] for number in chosen)
     )
@@ -73,4 +87,4 @@ def subset_of(committee: Committee, numbers: Sequence[int]) -> Subset:
     return made
 
 
-__all__ = ["SUBSET_PROTOCOL", "Subset", "numbers_text", "parse_numbers", "subset_of"]
+__all__ = ["SUBSET_PROTOCOL", "Subset", "members_of", "numbers_text", "parse_numbers", "subset_of"]

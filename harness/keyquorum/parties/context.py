@@ -112,7 +112,7 @@ class PartyContext:
         self.backend = backend or open_backend("embedded", session, committee)
         self.party: int = session.party
         self.parties: int = session.parties
-        self.report = RunReport(session.party, link=link)
+        self.report = RunReport(committee.number_of(session.party), link=link)
         self._progress = progress or (lambda phase, done, total: None)
 
     @contextmanager

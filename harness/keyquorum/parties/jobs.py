@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import check_link
-from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.plain import Json, is_count, json_loads
+from keyquorum.model.subset import members_of
 
 from .context import PartyContext
 
@@ -26,25 +27,31 @@ Check = Callable[[Committee, int, Json], None]
 @dataclass(frozen=True)
 class Job:
     """A kind of job. ``fields``: names and types of its fields (plans check the values). ``more_fields``: further fields, which depend on the values
-    of the first. ``check``: refuses a job by local checks, before the party connects to the others."""
+    of the first. ``check``: refuses a job by local checks, before the party connects to the others. ``subsets``: whether some parties can run it
+    without the others, those under :data:`SUBSET`. ``verified``: whether it is argued and tested against malicious parties of a committee that verifies
+    products, or refuses by itself what is not; all others refuse such a committee."""
 
     run: Run
     fields: Mapping[str, type]
     check: Check | None
     more_fields: Callable[[Json], Mapping[str, type]]
+    subsets: bool
+    verified: bool
 
 
+SUBSET = "subset"
+"""Field of a job: numbers of the parties that run it without the others (missing, or null: all)."""
 _defined: dict[str, Job] = {}
 
 
 def party_job(
     kind: str, fields: Mapping[str, type], check: Check | None = None,
-    more_fields: Callable[[Json], Mapping[str, type]] = lambda job: {},
+    more_fields: Callable[[Json], Mapping[str, type]] = lambda job: {}, subsets: bool = False, verified: bool = False,
 ) -> Callable[[Run], Run]:  # fmt: skip
     """A decorator that makes a function a job of this kind, see :class:`Job`. The package's ``JOBS`` names the module."""
 
     def define(run: Run) -> Run:
-        _defined[kind] = Job(run, fields, check, more_fields)
+        _defined[kind] = Job(run, fields, check, more_fields, subsets, verified)
         return run
 
     return define
@@ -184,12 +191,25 @@ def check_job(job: Json) -> str:
     found = find_job(kind)
     _check_fields(job, found.fields)
     _check_fields(job, found.more_fields(job))
+    members = job.get(SUBSET)
+    if members is not None and not (found.subsets and isinstance(members, list) and all(map(is_count, members))):
+        raise KeyQuorumError(f"the {kind} job has {SUBSET!r} that is no list of parties, or is run by all parties: write the job file again")
     for field in ("key", "sha256"):  # they become names of files, or are shown to other parties
         values = job.get(field, [])
         texts = values if isinstance(values, list) else [values]
         if not all(isinstance(v, str) and v.isprintable() for v in texts):
             raise KeyQuorumError(f"the {kind} job has {field!r} that is no printable text: write the job file again")
     return str(kind)
+
+
+def runs(committee: Committee, job: Json) -> Committee:
+    """The parties that run a job: the whole committee, or the subset that the job names. Raises ParameterError for a subset that is none."""
+    return members_of(committee, job.get(SUBSET))
+
+
+def subset_field(parties: Sequence[int] | None) -> Json:
+    """The field of a job that names a subset; nothing for all parties."""
+    return {} if parties is None else {SUBSET: sorted(parties)}
 
 
 def _check_fields(job: Json, fields: Mapping[str, type]) -> None:
@@ -200,11 +220,23 @@ def _check_fields(job: Json, fields: Mapping[str, type]) -> None:
 
 def check_alone(committee: Committee, party: int, job: Json) -> None:
     """Refuses a job that this party cannot run, by local checks of its key, share and policy, and of the files of the job."""
-    check = find_job(check_job(job)).check
-    if check is not None:
-        check(committee, party, job)
+    found = _admitted(committee, job)
+    if found.check is not None:
+        found.check(committee, party, job)
+
+
+def _admitted(committee: Committee, job: Json) -> Job:
+    """The kind of a job, unless the committee's parties may be malicious and the job promises nothing then."""
+    kind = check_job(job)
+    found = find_job(kind)
+    if not found.verified:
+        require_semi_honest(committee, f"the job {kind}")
+    return found
 
 
 def run_job(context: PartyContext, job: Json) -> Json:
-    """Runs a job given as plain data, with the key ``kind``."""
-    return find_job(check_job(job)).run(context, job)
+    """Runs a job given as plain data, with the key ``kind``. Raises ParameterError where the parties are not those of the job."""
+    job_of_kind = _admitted(context.committee, job)
+    if runs(context.committee.whole, job).digest != context.committee.digest:
+        raise ParameterError(f"the {job['kind']} job is for other parties than those that are connected: this is a bug")
+    return job_of_kind.run(context, job)

@@ -20,6 +20,7 @@ from keyquorum.model.plain import Json
 
 from . import mac_key
 from .context import Progress
+from .jobs import runs
 from .queue import PATIENCE, hold
 
 LAST_SECONDS = 2.0
@@ -136,17 +137,17 @@ def run_processes(
     on_start: Callable[[list[subprocess.Popen[str]]], None] | None = None,
     patience: float = PATIENCE,
 ) -> list[Json]:
-    """Starts one process a party (all identities must be on this host) and returns their results in party order.
+    """Starts one process a party (all identities must be on this host) and returns their results in party order; of a job of a subset, its parties.
 
     Waits at most ``patience`` seconds for another job of the committee, and names it on standard error. ``on_start`` is called with the
     list of processes, for tests that disturb them. Raises :class:`PartyError` with the reason of the first party whose failure no other party
     caused; the others are stopped.
     """
-    committee = Committee.load(folder)
+    committee = runs(Committee.load(folder), job)
     missing = sorted(set(range(committee.size)) - set(committee.local_parties()))
     if missing:
         raise CommitteeError(
-            f"party {missing[0]} is not on this host: run every party on its own host with keyquorum party {shlex.quote(str(folder))} INDEX"
+            f"party {committee.number_of(missing[0])} is not on this host: run every party on its own host with keyquorum party {shlex.quote(str(folder))} INDEX"
         )
     for party in range(committee.size):
         mac_key.check_party(committee, party)
@@ -157,7 +158,7 @@ def run_processes(
         held = [lock.descriptor for lock in locks]
         try:
             for party in range(committee.size):
-                workers.append(_Worker(folder, party, job, progress if party == 0 else None, timeouts, changed, held))
+                workers.append(_Worker(folder, committee.number_of(party), job, progress if party == 0 else None, timeouts, changed, held))
             if on_start is not None:
                 on_start([w.process for w in workers])
             _wait(workers, changed)

@@ -40,7 +40,7 @@ def hold(committee: Committee, parties: Sequence[int], job: Json, patience: floa
             if not committee.party_folder(party).is_dir():  # a party of another host: the caller refuses it
                 continue
             lock = job_lock(committee, party, describe_job(job))
-            lock.wait(until, f"party {party} of {committee.folder}", say)
+            lock.wait(until, f"party {committee.number_of(party)} of {committee.folder}", say)
             taken.append(lock)
         yield taken
     finally:

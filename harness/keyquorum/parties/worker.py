@@ -23,7 +23,7 @@ from keyquorum.model.plain import Json
 
 from . import mac_key
 from .context import PartyContext, Progress
-from .jobs import backend_of, check_alone, check_job, job_entries, link_of, run_job
+from .jobs import backend_of, check_alone, check_job, job_entries, link_of, run_job, runs
 from .queue import hold
 from .shaping import shaping
 from .traces import forbid_core_dumps, sweep
@@ -80,11 +80,11 @@ def identity_of(committee: Committee, party: int) -> Path:
     committee file lists."""
     path = committee.identity_path(party)
     if not path.exists():
-        raise CommitteeError(f"{path}: the identity of party {party} is not on this host: run keyquorum init there")
+        raise CommitteeError(f"{path}: the identity of party {committee.number_of(party)} is not on this host: run keyquorum init there")
     fingerprint, listed = _engine.identity_fingerprint(str(path)), committee.parties[party].fingerprint
     if listed and fingerprint != listed:
         raise CommitteeError(
-            f"{path} has the fingerprint {fingerprint}, but committee.toml lists {listed} for party {party}: restore the identity, or correct "
+            f"{path} has the fingerprint {fingerprint}, but committee.toml lists {listed} for party {committee.number_of(party)}: restore the identity, or correct "
             "the file at all parties"
         )
     return path
@@ -110,7 +110,7 @@ def reason_of(party: int, error: BaseException) -> str:
 
 def _send_abort(committee: Committee, party: int, job: Json, error: BaseException) -> None:
     """Connects to the parties that listen, and sends them the reason why this party does not run the job."""
-    reason, until = reason_of(party, error), time.monotonic() + ABORT_SECONDS
+    reason, until = reason_of(committee.number_of(party), error), time.monotonic() + ABORT_SECONDS
 
     def waiting(missing: list[int]) -> None:
         if time.monotonic() > until:
@@ -141,6 +141,8 @@ def run_party(
     if not 0 <= party < committee.size:
         raise CommitteeError(f"there is no party {party} in {folder}: choose 0 to {committee.size - 1}")
     check_job(job)
+    committee = runs(committee, job)
+    party = committee.index_of(party)
     with hold(committee, [] if locked else [party], job, connect_timeout):
         sweep(committee.party_folder(party))
         return _run(committee, party, job, progress, connect_timeout, io_timeout, waiting, failed)
@@ -151,7 +153,7 @@ def _run(
     waiting: Waiting | None, failed: Failed | None,
 ) -> Json:  # fmt: skip
     """See :func:`run_party`; the party's lock is held."""
-    session, backend = None, None
+    session, backend, number = None, None, committee.number_of(party)
     try:
         check_party(committee, party, job)
         session = open_session(committee, party, job, connect_timeout, io_timeout, waiting)
@@ -165,11 +167,11 @@ def _run(
         if link_of(job):
             result["links"] = shaping(link_of(job)).notice
     except BaseException as error:
-        seen = PartyInterrupted(f"party {party} was interrupted") if isinstance(error, KeyboardInterrupt) else error
+        seen = PartyInterrupted(f"party {number} was interrupted") if isinstance(error, KeyboardInterrupt) else error
         if failed is not None:
             failed(seen)
         if session is not None:
-            session.abort(reason_of(party, seen))
+            session.abort(reason_of(number, seen))
         elif not isinstance(error, (_engine.NetworkError, KeyboardInterrupt)):
             _send_abort(committee, party, job, seen)
         if seen is error:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keyquorum.dsl import Persistence
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, require_embedded, require_semi_honest
 from keyquorum.model.errors import CiphertextError, OutputError, ParameterError, PolicyError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
@@ -21,13 +21,15 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.base import EXACT, Decrypted
 from keyquorum.schemes.counts import claim_decryptions, decryptions_used
-from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
+from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.subset_shares import compare_key, info_in, load_key_as, load_shares_as
 from keyquorum.sharing.randomness import wipe
-from keyquorum.sharing.variants import Variant
+from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.variants import Variant, Words
 
 from .masked import warn_of_rounding
-from .pool_variants import pool_group, variant_for
+from .pool_variants import check_verified, pool_group, variant_for
 from .pools import Pool
 from .weakness import warn_all
 
@@ -49,14 +51,15 @@ def decrypt(
 ) -> Sequence[Decrypted] | None:
     """Decrypts ciphertexts (contents of files, :meth:`.Scheme.read_ciphertext`) to ``receiver``; every party calls this. Returns None at the others.
 
-    ``pool``: take the masks from a pool; a text that identifies this request, the same at all parties. ``width``, ``levels``: of tables.
+    ``pool``: take the masks from a pool; a text that identifies this request, the same at all parties. Empty: they are made for it. ``width``, ``levels``: of tables.
     All ciphertexts are processed in the same rounds. Decryptions that are counted must have been claimed (:func:`.claim_decryptions`) before.
     """
     scheme = encryption_of(info)
+    check_verified(context.committee, scheme)
     scheme.check_decryption(info, ciphertexts, receiver, rounding)
     if not ciphertexts:
         return [] if context.party == receiver else None
-    if not scheme.pooled(info, bool(pool)):
+    if not pool and not scheme.pooled(info, False):
         return scheme.decrypt_without_pool(context, info, shares, ciphertexts, receiver, rounding, seed)
     variant = variant_for(context.committee, rounding, info.parameters, width, levels)
     return _with_pool(context, info, shares, ciphertexts, receiver, variant, pool, seed)
@@ -74,14 +77,29 @@ def _with_pool(
     try:
         if group.member:
             with context.phase("online"):
-                pool = Pool(context, group, variant)
-                try:
-                    words = pool.decrypt(z, purpose, group.numbers.index(receiver), seed)
-                finally:
-                    pool.close()
+                words = _rounded(context, group, variant, z, purpose, group.numbers.index(receiver), seed)
     finally:
         wipe(z)
     return None if words is None or context.party != receiver else scheme.plaintexts(info, ciphertexts, words[0])
+
+
+def _rounded(
+    context: PartyContext, group: RoundingGroup, variant: Variant, z: Words, purpose: str, receiver: int, seed: bytes | None,
+) -> Words | None:  # fmt: skip
+    """Rounds phases with items of the pool, or without a purpose with items that are made for them."""
+    if purpose:
+        pool = Pool(context, group, variant)
+        try:
+            return pool.decrypt(z, purpose, receiver, seed)
+        finally:
+            pool.close()
+    if not variant.verified:
+        require_semi_honest(context.committee, f"preprocessing of {variant.name}")
+    items = variant.make(group, z.shape[-1] // variant.words, seed)
+    try:
+        return variant.use(group, z, items, receiver, seed)
+    finally:
+        wipe(*items)
 
 
 def local_paths(job: Json, name: str) -> list[Path]:
@@ -121,16 +139,18 @@ def check_decrypt(committee: Committee, party: int, job: Json) -> None:
 
     Key, ciphertexts, shares, approvals, the count of decryptions, and where the receiver would write. No check of the plan is replaced."""
     folder = committee.key_folder(party, job["key"])
-    info = load_key(folder)
+    stored, receiver = load_key_as(committee, folder), committee.index_of(job["receiver"])
+    info = info_in(stored, committee)
     scheme, (width, levels) = encryption_of(info), tables_of(job)
-    check_made_by(committee, info, folder)
+    check_verified(committee, scheme)
+    require_embedded(committee, job["backend"])
     inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
     if scheme.pooled(info, bool(job.get("pool"))):
         variant_for(committee, job["rounding"], info.parameters, width, levels)
     ciphertexts = read_ciphertexts(info, inputs, job["sha256"], job["rounding"])
-    scheme.check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
+    scheme.check_decryption(info, ciphertexts, receiver, job["rounding"])
     scheme.check_accepted(folder, info, inputs, job["sha256"])
-    for share in load_shares(folder, info, party, scheme.vectors_needed(ciphertexts), job["backend"]):
+    for share in load_shares_as(committee, folder, stored, party, scheme.vectors_needed(info, ciphertexts), job["backend"]):
         share.wipe()
     limit = info.most_decryptions(EXACT)
     if limit is not None:
@@ -139,7 +159,7 @@ def check_decrypt(committee: Committee, party: int, job: Json) -> None:
             raise PolicyError(
                 f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {len(ciphertexts)} more are refused; make a new key"
             )
-    if party == job["receiver"]:
+    if party == receiver:
         _check_outputs(outputs)
 
 
@@ -149,36 +169,44 @@ def _check_outputs(outputs: Sequence[Path]) -> None:
             raise ParameterError(f"{path}: cannot be written, {path.parent} is no folder that we may write to: name another place with --output")
 
 
-@party_job("decrypt", {"key": str, "receiver": int, "rounding": str, "sha256": list, "backend": str, "local": dict}, check=check_decrypt)
+@party_job(
+    "decrypt",
+    {"key": str, "receiver": int, "rounding": str, "sha256": list, "backend": str, "local": dict},
+    check=check_decrypt,
+    subsets=True,
+    verified=True,
+)
 def decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext file), ``pool`` (optional: take masks from the
-    committee's pool), ``width``, ``levels`` (optional: of the rounding's tables), and under ``local`` the paths: ``ciphertexts``, ``outputs``
+    committee's pool), ``width``, ``levels`` (optional: of the rounding's tables), ``subset`` (optional:
+    parties that decrypt without the others), and under ``local`` the paths: ``ciphertexts``, ``outputs``
     (written by the receiver, 0600, and reserved before anything is counted)."""
     committee, party = context.committee, context.party
     folder = committee.key_folder(party, job["key"])
-    info = load_key(folder)
+    stored, receiver = load_key_as(committee, folder), committee.index_of(job["receiver"])
+    info = info_in(stored, committee)
     scheme, (width, levels) = encryption_of(info), tables_of(job)
-    check_made_by(committee, info, folder)
-    context.session.compare("key", info.digest)
+    compare_key(context, folder, stored)
     inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
     ciphertexts = read_ciphertexts(info, inputs, job["sha256"], job["rounding"])
-    scheme.check_decryption(info, ciphertexts, job["receiver"], job["rounding"])
+    scheme.check_decryption(info, ciphertexts, receiver, job["rounding"])
     warn_all(scheme.warnings(info))
     warn_of_rounding(job["rounding"], info.parameters)
     scheme.check_accepted(folder, info, inputs, job["sha256"])
-    receives = party == job["receiver"]
+    receives = party == receiver
     if receives and set(outputs) & set(inputs):
         raise OutputError(f"{next(p for p in outputs if p in inputs)}: is a ciphertext of this job: name another output")
     sizes = [scheme.plaintext_size(info, ciphertext) for ciphertext in ciphertexts]
     # Before anything is counted: a result that cannot be written would be lost.
     with reserved(outputs if receives else [], sizes if receives else [], folder / RESULTS) as reservations:
         with context.phase("load"):
-            shares = load_shares(folder, info, party, scheme.vectors_needed(ciphertexts), job["backend"])
+            shares = load_shares_as(committee, folder, stored, party, scheme.vectors_needed(info, ciphertexts), job["backend"])
             most = info.most_decryptions(job["rounding"])
             if most is not None:
                 claim_decryptions(context, folder, info, len(ciphertexts), most)
-        pool = hashlib.sha256("".join(job["sha256"]).encode()).hexdigest() if job.get("pool") else ""
-        results = decrypt(context, info, shares, ciphertexts, job["receiver"], job["rounding"], pool=pool, width=width, levels=levels)
+        pooled = scheme.pooled(info, bool(job.get("pool")))
+        pool = hashlib.sha256("".join(job["sha256"]).encode()).hexdigest() if pooled else ""
+        results = decrypt(context, info, shares, ciphertexts, receiver, job["rounding"], pool=pool, width=width, levels=levels)
         for share in shares:
             share.wipe()
         if results is not None:

@@ -14,17 +14,19 @@ from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.counts import decryptions_used
 from keyquorum.schemes.key_folder import check_made_by, check_public_file, holds_a_key, load_key, load_shares, metadata_names
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.subset_shares import SUBSETS, SubsetSharing, check_shares
 
 from .pool_store import pool_status
 from .pools import pools_folder
 
-PRIVATE = ("*.kqs", "decryptions.json", "approved.json")
+PRIVATE = ("*.kqs", "decryptions.json", "approved.json", SUBSETS)
 """Files of a key that only its party may read."""
 
 
 def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Finding]:
     """Looks at every key and pool of ``parties``, all on this host; and whether they have the same keys."""
     seen: dict[str, tuple[int, bytes]] = {}
+    shared: dict[str, tuple[int, SubsetSharing | None]] = {}
     for party in parties:
         for folder in sorted(p for p in (committee.party_folder(party) / "keys").glob("*") if p.is_dir()):
             if not holds_a_key(folder):
@@ -35,6 +37,14 @@ def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Findi
                 first, digest = seen.setdefault(folder.name, (party, info.digest))
                 if digest != info.digest:
                     raise KeyFileError(f"{folder}: its metadata is not that of party {first}: restore {' or '.join(metadata_names())} from a backup")
+                sharing = check_shares(folder, info, party)
+                other, known = shared.setdefault(folder.name, (party, sharing))
+                if known != sharing:
+                    raise KeyFileError(
+                        f"its shares for subsets are not of the run that those of party {other} are of: keyquorum share makes them anew"
+                    )
+                if sharing is not None:
+                    found += f", shares for every {sharing.members} parties"
                 yield Finding(True, f"party {party}: key {folder.name} ({info.key_id}): {found}")
             except (KeyQuorumError, EngineError, OSError) as error:
                 yield Finding(False, f"party {party}: key {folder.name}: {error}")

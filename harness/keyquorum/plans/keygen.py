@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, require_embedded
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.needs import require_disk, require_memory
 from keyquorum.model.plain import Json
@@ -43,17 +43,19 @@ def _scheme_fields(job: Json) -> Mapping[str, type]:
 
 def check_keygen(committee: Committee, party: int, job: Json) -> None:
     """The checks of the job ``keygen`` that a party makes alone, before it connects: the request, and that the name is free."""
-    request_of(job).check_committee(committee)
+    request_of(job).check_plan(committee)
+    require_embedded(committee, job["backend"])
     folder = committee.key_folder(party, job["key"])
     if holds_a_key(folder):
         raise KeyFileError(f"{folder}: there is a key of this name already: choose another name")
 
 
-@party_job("keygen", {"key": str, "parameters": dict, "backend": str, "local": dict}, check=check_keygen, more_fields=_scheme_fields)
+@party_job("keygen", {"key": str, "parameters": dict, "backend": str, "local": dict}, check=check_keygen, more_fields=_scheme_fields, verified=True)
 def keygen_job(context: PartyContext, job: Json) -> Json:
     """The job ``keygen``: makes a key and stores it in this party's folder. Keys: ``key``, ``parameters``, and those of the scheme
     (:attr:`.Scheme.job_fields`)."""
     request = request_of(job)
+    request.check_plan(context.committee)
     request.check(context.committee.threshold + 1)
     warn_all(request.warnings())
     warn_all(request.warnings(context.committee))

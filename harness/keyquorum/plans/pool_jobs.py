@@ -10,16 +10,16 @@ from keyquorum.schemes.prf.tables import aes_tables
 from keyquorum.sharing.variants import PreprocessingKind
 
 from .pool_variants import pool_group, variant_of
-from .pools import Pool
+from .pools import Pool, pool_name
 
 
-@party_job("pool_fill", {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int})
+@party_job("pool_fill", {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int}, subsets=True, verified=True)
 def pool_fill_job(context: PartyContext, job: Json) -> Json:
     """The job ``pool_fill``: makes ``count`` items, ``chunk`` at a time."""
     return fill(context, variant_of(context.committee, job), job["count"], job["chunk"])
 
 
-@party_job("toprf_fill", {"count": int, "chunk": int})
+@party_job("toprf_fill", {"count": int, "chunk": int}, subsets=True)
 def toprf_fill_job(context: PartyContext, job: Json) -> Json:
     """The job ``toprf_fill``: one-time tables of AES for ``count`` blocks, ``chunk`` at a time."""
     return fill(context, aes_tables(context.committee), job["count"], job["chunk"])
@@ -51,4 +51,4 @@ def fill(context: PartyContext, kind: PreprocessingKind, count: int, chunk: int)
     finally:
         if pool is not None:
             pool.close()
-    return {"pool": kind.name, "available": available}
+    return {"pool": pool_name(context.committee, kind), "available": available}

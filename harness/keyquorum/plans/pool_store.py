@@ -327,7 +327,8 @@ class PoolStore:
         if self._cached is None or self._cached[0] != chunk.id:
             data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
             size = packed_bytes(self.sections, self.parts, chunk.count)
-            if (len(data) > size) != (named(self.kind["protocol"]).macs) or len(data) < size:
+            protocol = named(self.kind["protocol"])
+            if (len(data) > size) != (protocol.macs or protocol.names_runs) or len(data) < size:
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
             key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []

@@ -28,10 +28,11 @@ from numpy.typing import NDArray
 
 from keyquorum.backends.embedded import Embedded
 from keyquorum.model.checkpoints import reached
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import PoolError, PoolTooSmall
 from keyquorum.model.plain import is_count, json_loads
 from keyquorum.model.protocols import PROTOCOLS
+from keyquorum.model.subset import Subset
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.rounding import RoundingGroup
@@ -44,6 +45,8 @@ CHUNK = 4096
 """Items that are made at a time."""
 MOST_AHEAD = 256
 """Items that are claimed ahead at most."""
+LONGEST_NAME = 64
+"""Characters of a name (:func:`.check_name`)."""
 REPORT_LIMIT = 1 << 26
 """Bytes of the longest report: 36 for every chunk that the pool ever had."""
 
@@ -142,6 +145,20 @@ def pools_folder(committee: Committee, party: int) -> Path:
     return committee.party_folder(party) / "pools"
 
 
+def pool_name(committee: Committee, kind: PreprocessingKind) -> str:
+    """Name of a pool, and of its folder: that of its kind; at a subset also the numbers of its parties, whose shares the items are (of a long name a
+    hash of them)."""
+    if not isinstance(committee, Subset):
+        return kind.name
+    name = f"{kind.name}.{'-'.join(map(str, committee.numbers))}"
+    return name if len(name) <= LONGEST_NAME else f"{kind.name}.{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def parties_option(committee: Committee) -> str:
+    """What commands for a subset have besides, for messages; empty for the whole committee."""
+    return f" --parties {','.join(map(str, committee.numbers))}" if isinstance(committee, Subset) else ""
+
+
 class ClaimedItems:
     """Items that all members have claimed for one purpose, in a ``with`` block of :meth:`Pool.claimed`. ``failed`` is called if the block fails."""
 
@@ -188,16 +205,22 @@ class Pool:
         if not isinstance(group.backend, Embedded):
             raise PoolError("pools need the embedded engine: leave out --backend")
         committee = context.committee
+        if not variant.verified:
+            require_semi_honest(committee, f"preprocessing of {variant.name}")
         mac_key.check_party(committee, context.party)
         self.group, self.variant, self.session = group, variant, group.backend.session
         kind = {
             "variant": variant.described, "sections": [[s.rows, s.bits] if s.words == 1 else [s.rows, s.bits, s.words] for s in variant.sections], "protocol": group.ring_protocol,
-            "committee": committee.digest.hex(), "members": list(group.numbers), "parties": len(group.numbers),
+            "committee": committee.digest.hex(), "members": [committee.number_of(number) for number in group.numbers], "parties": len(group.numbers),
             "threshold": len(group.numbers) - 1 if group.points else committee.threshold, "party": group.me,
         }  # fmt: skip
         if PROTOCOLS[group.ring_protocol].macs:
             kind["tests of MAC keys"] = True
-        folder = pools_folder(committee, context.party) / variant.name
+        self.name = pool_name(committee, variant)
+        self._names = [committee.number_of(number) for number in group.numbers]
+        """Numbers of the members in the whole committee, for messages."""
+        self._option = parties_option(committee)
+        folder = pools_folder(committee, context.party) / self.name
         self.store = PoolStore(folder, kind, variant.sections, variant.parts(group))
         self._agreed, self._handed_out = Agreement(self.store.next, self.store.claim.end, len(self.store.chunks), 0, ""), 0
         self._claimed_together = 0
@@ -223,7 +246,7 @@ class Pool:
             self._agreed, reports = Agreement(mine.next, mine.end, len(mine.chunks), mine.ahead, chain), [mine] * len(said)
         else:
             reports = self._all_reports(mine)
-            self._agreed = judge(reports, self.group.numbers)
+            self._agreed = judge(reports, self._names)
         reached("agree/after")
         return self._agreed, reports
 
@@ -232,7 +255,7 @@ class Pool:
         others = [i for i in range(self.session.parties) if i != self.session.party]
         for i in others:
             self.session.send(i, text)
-        for i, name in enumerate(self.group.numbers):
+        for i, name in enumerate(self._names):
             data = self.session.recv(i, REPORT_LIMIT) if i in others else text
             try:
                 reports.append(read_report(data))
@@ -312,7 +335,9 @@ class Pool:
         agreement, reports = self.agree(what)
         available = sum(c.count for c in self.store.chunks[: agreement.chunks]) - agreement.position
         if count > available:
-            raise PoolTooSmall(f"{self.variant.name}: needs {count:,} items, has {max(0, available):,}: keyquorum pool fill, or a smaller request")
+            raise PoolTooSmall(
+                f"{self.name}: needs {count:,} items, has {max(0, available):,}: keyquorum pool fill{self._option}, or a smaller request"
+            )
         start, end = agreement.position, agreement.position + count
         self.store.check(start, end)
         if end > agreement.end:

@@ -148,7 +148,7 @@ def _run(session: Any, request: ProgramRequest, typed: Path | None = None) -> li
     return [*"".join(printed).splitlines(), *result.lines()]
 
 
-@party_job("program", {"request": dict, "local": dict})
+@party_job("program", {"request": dict, "local": dict}, verified=True)
 def program_job(context: PartyContext, job: Json) -> Json:
     """The job ``program``: the fields of :class:`ProgramRequest` under ``request``, the folder under ``local``."""
     request = ProgramRequest.from_json(job["request"], local_path(job, "folder"))

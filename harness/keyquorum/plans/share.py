@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.programs.signatures import lisss_share
-from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
-from keyquorum.schemes.keys import KeyInfo
-from keyquorum.schemes.prf.key import PrfKeyInfo
+from keyquorum.schemes.key_folder import load_shares
+from keyquorum.schemes.keys import KeyInfo, SecretVector
 from keyquorum.schemes.subset_shares import (
     SubsetSharing,
     check_subsets,
+    load_key_as,
     packed,
     publish,
     remove_unpublished,
     ring_bits,
+    shared_vectors,
     vector_bytes,
     write_vectors,
 )
@@ -43,32 +43,29 @@ Words = NDArray[np.uint64]
 
 
 def check_share(committee: Committee, party: int, job: Json) -> None:
-    """The checks of the job ``toprf_share`` that a party makes alone."""
+    """The checks of the job ``share`` that a party makes alone."""
     _info(committee, party, job)
 
 
 def _info(committee: Committee, party: int, job: Json) -> KeyInfo:
     folder = committee.key_folder(party, job["key"])
-    info = load_key(folder)
-    check_made_by(committee, info, folder)
-    if not isinstance(info, PrfKeyInfo):
-        raise ParameterError(f"{folder}: shares for subsets are made of keys of a PRF alone so far: name a key that keyquorum toprf keygen made")
+    info = load_key_as(committee, folder)
     check_subsets(committee, info, job["members"])
     return info
 
 
-@party_job("toprf_share", {"key": str, "members": int}, check=check_share)
+@party_job("share", {"key": str, "members": int}, check=check_share)
 def share_job(context: PartyContext, job: Json) -> Json:
-    """The job ``toprf_share``: shares of the key ``key`` for all subsets of ``members`` parties."""
+    """The job ``share``: shares of the key ``key`` for all subsets of ``members`` parties."""
     info, folder = _info(context.committee, context.party, job), context.committee.key_folder(context.party, job["key"])
     context.session.compare("key", info.digest)
     sharing = SubsetSharing(info.key_id, context.session.toss(16).hex(), job["members"])
     remove_unpublished(folder, info)
-    shares = load_shares(folder, info, context.party)
+    shares = load_shares(folder, info, context.party, len(shared_vectors(info)))
     try:
         for index, share in enumerate(shares):
             with context.phase("share"):
-                vectors = _vectors(context, info, sharing, index, share.words)
+                vectors = share_vector(context, info.secrets[index], sharing.members, share.words)
             try:
                 write_vectors(folder, info, sharing, context.party, index, vectors)
             finally:
@@ -88,12 +85,13 @@ def share_job(context: PartyContext, job: Json) -> Json:
     return {"key_id": info.key_id, "sharing": sharing.id, "bytes": check_subsets(context.committee, info, sharing.members)}
 
 
-def _vectors(context: PartyContext, info: KeyInfo, sharing: SubsetSharing, index: int, shared: Words) -> NDArray[np.uint8]:
-    """This party's shares, packed: [subsets that have it, bytes]. Rounds and bytes of every run are those of `lisss_share`."""
-    committee, vector, me = context.committee, info.secrets[index], context.party
+def share_vector(context: PartyContext, vector: SecretVector, members: int, shared: Words) -> NDArray[np.uint8]:
+    """This party's shares of a vector for subsets of so many members, packed: [subsets that have it, bytes], from those in the committee (``shared``); every
+    party calls this. Rounds and bytes of every run are those of `lisss_share`."""
+    committee, me = context.committee, context.party
     protocol = committee.ring_protocol
     assert protocol is not None
-    members, size, bits = sharing.members, vector.length, ring_bits(vector.domain)
+    size, bits = vector.length, ring_bits(vector.domain)
     made = np.zeros((comb(committee.size - 1, members - 1), vector_bytes(size, bits)), np.uint8)
     subsets, done = list(combinations(range(committee.size), members)), 0
     step = max(1, AT_ONCE // (size * members))
@@ -128,4 +126,4 @@ def _vectors(context: PartyContext, info: KeyInfo, sharing: SubsetSharing, index
     return made
 
 
-__all__ = ["check_share", "share_job"]
+__all__ = ["check_share", "share_job", "share_vector"]

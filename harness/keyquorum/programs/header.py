@@ -31,6 +31,7 @@ FIELDS = {
     "offline rounds": "of the part that does not depend on a ciphertext",
     "online rounds": "of the other part",
     "bytes": "the payload that all parties send together",
+    "checks": "`deferred`: with MACs, plans may verify the openings of low bits together, before the result is opened; all that is opened so is under one-time masks",
     "timers": "what the program's timers measure",
     "sample": "arguments of a row of `make parity` with random inputs, for results that depend on nothing else; then counts of inputs",
 }  # fmt: skip

@@ -39,6 +39,24 @@ def aes_blocks(
     return Call("aes_blocks", [size, direction, destination, *optional], {"results": 128*size if destination == "share" else 0})
 
 
+def aes_blocks_masked(*, size: int, masks: Segment | None = None, keys: Segment | None = None, pads: Segment | None = None) -> Call:
+    """AES-128 of blocks that clients outside masked, under a shared key of `aes_keys`; the results are opened under pads that the clients know.
+
+    Rounds: ``41``
+    Bytes: ``10*(AND(9*K) + AND(3*K) + AND(6*K) + AND(18*K)) + ROW(128*size)``
+    Reads masks (128*size shares) at ``masks_at``.
+    Reads keys (1408 shares) at ``keys_at``.
+    Reads pads (128*size shares) at ``pads_at``.
+    Output: the bits of the results xor the pads, row after row, to all.
+    """
+    optional = given(
+        (position("aes_blocks_masked", "masks", masks, 0, 128*size), 0),
+        (position("aes_blocks_masked", "keys", keys, 0, 1408), 0),
+        (position("aes_blocks_masked", "pads", pads, 0, 128*size), 0),
+    )
+    return Call("aes_blocks_masked", [size, *optional])
+
+
 def aes_blocks_table(
     *,
     size: int,
@@ -105,17 +123,42 @@ def and_triples(*, size: int, count: int) -> Call:
     return Call("and_triples", [size, count], {"triples": 3*count*size})
 
 
-def flood(*, contributors: int, N: int, receiver: int | Literal["all"], phase: Segment | None = None) -> Call:
+def client_masks(*, size: int, words: int) -> Call:
+    """Random bits that hide inputs and results of clients outside, and what shows a client that it has the true ones: for each client a random
+    element k of GF(2^64), and the products of k with its bits, 64 at a time.
+
+    Rounds: ``1 + B2A_ROUNDS``
+    Bytes: ``AND(729*words*size) + B2A(B) + B2A(64*size) + B2A(B)``
+    size: clients; words: words of 64 bits for each.
+    Writes bits (64*words*size shares).
+    Writes keys (64*size shares).
+    Writes products (64*words*size shares).
+    """
+    return Call("client_masks", [size, words], {"bits": 64*words*size, "keys": 64*size, "products": 64*words*size})
+
+
+def flood(
+    *,
+    contributors: int,
+    N: int,
+    receiver: int | Literal["all"],
+    phase: Segment | None = None,
+    masks: Literal["inputs", "stored"] = "inputs",
+    r: Segment | None = None,
+) -> Call:
     """CKKS decryption: the phase is opened to the receiver under flooding noise that no t parties know.
 
-    Rounds: ``2``
-    Bytes: ``N*w*(contributors*INPUT + SEND)``
+    Rounds: ``2 if masks == 'inputs' else 1``
+    Bytes: ``N*w*((contributors*INPUT if masks == 'inputs' else 0) + SEND)``
     Reads phase (N shares) at ``at``.
-    phase: in coefficient form.
+    Reads r (N if masks == 'stored' else 0 shares) at ``r_at``.
+    phase: in coefficient form; r: the sum of the flooding.
     Output: phase + sum of flooding, N words, to the receiver.
     """
     optional = given(
         (position("flood", "phase", phase, 0, N), 0),
+        (masks, "inputs"),
+        (position("flood", "r", r, 0, N if masks == "stored" else 0), 0),
     )
     return Call("flood", [contributors, N, receiver, *optional])
 
@@ -148,6 +191,49 @@ def glwe_bootstrap_key(*, count: int, N: int, base_log: int, levels: int, s: Seg
             *optional,
         ],
     )
+
+
+def legendre_keys(*, bits: int, degree: int) -> Call:
+    """Random keys of `legendre_prf`: the constant terms of its polynomials and, for degree 2, their linear coefficients.
+
+    Rounds: ``0``
+    Bytes: ``0``
+    bits: polynomials; degree: 1 or 2.
+    Writes constants (bits shares).
+    Writes slopes (bits*(degree - 1) shares).
+    """
+    return Call("legendre_keys", [bits, degree], {"constants": bits, "slopes": bits*(degree - 1)})
+
+
+def legendre_prf(
+    *,
+    size: int,
+    bits: int,
+    degree: int,
+    destination: Literal["all", "share"],
+    points: Segment | None = None,
+    constants: Segment | None = None,
+    slopes: Segment | None = None,
+) -> Call:
+    """The Legendre PRF of shared points under shared keys: bit i of a point x is the Legendre symbol of f_i(x), for a secret monic polynomial f_i
+    of degree 1, x + b, or 2, x(x + a) + b.
+
+    Rounds: ``2 + (1 if destination == 'all' else 0)``
+    Bytes: ``w*size*bits*(MUL*degree + SQUARE + (OPEN if destination == 'all' else 0))``
+    bits: polynomials, and symbols of a point; degree: 1 or 2.
+    Reads points (size shares) at ``points_at``.
+    Reads constants (bits shares) at ``constants_at``.
+    Reads slopes (bits*(degree - 1) shares) at ``slopes_at``.
+    Writes blinded (size*bits if destination == 'share' else 0 shares).
+    f_i(x) s^2 of the first point for all i, then of the next.
+    Output: for all, the symbols 1 and -1 in the same order; 0 for a root of f_i, or for s = 0, each with probability about 1/p.
+    """
+    optional = given(
+        (position("legendre_prf", "points", points, 0, size), 0),
+        (position("legendre_prf", "constants", constants, 0, bits), 0),
+        (position("legendre_prf", "slopes", slopes, 0, bits*(degree - 1)), 0),
+    )
+    return Call("legendre_prf", [size, bits, degree, destination, *optional], {"blinded": size*bits if destination == "share" else 0})
 
 
 def lift_close(*, contributors: int, size: int, b: int, masks: Literal["inputs", "stored"] = "inputs", r: Segment | None = None) -> Call:
@@ -191,6 +277,25 @@ def lift_open(
         (position("lift_open", "r", r, 0, size if masks == "stored" else 0), 0),
     )
     return Call("lift_open", [contributors, size, b, lam, modulus, *optional])
+
+
+def lift_test(*, size: int, tests: int, offset: int, x: Segment | None = None, s: Segment | None = None, block: int = 64) -> Call:
+    """Sums of public subsets of a small vector x, under masks: a test of whether shares in several domains are those of the same integers.
+
+    Rounds: ``1``
+    Bytes: ``tests*w*OPEN``
+    offset: is added to each sum, so that none is negative; block: subsets that are added up together.
+    Reads x (size shares) at ``x_at``.
+    Reads s (tests shares) at ``s_at``.
+    s: the masks, the same integers in every domain.
+    Output: tests words, the sum of a subset, a mask and the offset, to all.
+    """
+    optional = given(
+        (position("lift_test", "x", x, 0, size), 0),
+        (position("lift_test", "s", s, size, tests), size),
+        (block, 64),
+    )
+    return Call("lift_test", [size, tests, offset, *optional])
 
 
 def lisss_share(*, parties: int, members: int, size: int, first: int, count: int, s: Segment | None = None) -> Call:
@@ -373,6 +478,19 @@ def open_masked(*, size: int, x: Segment, r: Segment) -> Call:
     return Call("open_masked", [size, position("open_masked", "x", x, 0, size), position("open_masked", "r", r, 0, size)])
 
 
+def opening_masks(*, contributors: int, size: int, count: int) -> Call:
+    """What openings with MACs take beside the values: random elements that nobody knows, which hide what is above a value modulo 2^k, and elements
+    that one party knows, under which a value is opened to it.
+
+    Rounds: ``1``
+    Bytes: ``size*w*contributors*INPUT``
+    Writes hidden (count*size shares).
+    Writes masks (contributors*size shares).
+    hidden: count vectors; masks: the words of each contributor, one after another.
+    """
+    return Call("opening_masks", [contributors, size, count], {"hidden": count*size, "masks": contributors*size})
+
+
 def rgsw_bodies(
     *,
     count: int,
@@ -431,6 +549,22 @@ def rlwe_phase(*, N: int, q: int, form_in: Literal["ntt", "coeff"], form_out: Li
     return Call("rlwe_phase", [N, q, form_in, form_out, *optional], {"phase": N})
 
 
+def rlwe_phase_ring(*, N: int, count: int, k: int, s: Segment | None = None, ring_length: int = 64) -> Call:
+    """Phases c0 + c1 * s of RLWE ciphertexts that were switched to 2^k, as shares modulo 2^K, K = ring_length.
+
+    Rounds: ``0``
+    Bytes: ``0``
+    N: coefficients of a ciphertext.
+    Reads s (N shares) at ``s_at``.
+    Writes phases (count*N shares).
+    """
+    optional = given(
+        (position("rlwe_phase_ring", "s", s, 0, N), 0),
+        (ring_length, 64),
+    )
+    return Call("rlwe_phase_ring", [N, count, k, *optional], {"phases": count*N})
+
+
 def rlwe_public_key(*, N: int, q: int, f: int, count: int, s: Segment | None = None, e: Segment | None = None) -> Call:
     """RLWE encryptions of zero, b = -(a * s + f * e) over one prime q: public keys of SEAL (docs/pages/formats.md: f = t for BGV, otherwise 1).
 
@@ -486,6 +620,69 @@ def rlwe_switch_key(
     )
 
 
+def round_field_close(*, size: int, l: int, q: int, t: int, destination: int | Literal["all", "share"], rows: Segment | None = None) -> Call:
+    """Exact decryption over prime fields alone, second of two runs, modulo t: m = ((q - 1)/2 - c + v)/q - [c < v], for what `round_field_open`
+    opened, c.
+
+    Rounds: ``ceil(log2(l)) + (1 if destination != 'share' else 0)``
+    Bytes: ``size*w*(below_ands(l)*MUL + (OPEN if destination == 'all' else SEND if destination != 'share' else 0))``
+    Reads rows (l*size shares) at ``at``.
+    rows: the bits of v, by `round_field_mask`.
+    Writes m (size if destination == 'share' else 0 shares).
+    Output: m, size words, to the destination.
+    """
+    optional = given(
+        (position("round_field_close", "rows", rows, 0, l*size), 0),
+    )
+    return Call("round_field_close", [size, l, q, t, destination, *optional], {"m": size if destination == "share" else 0})
+
+
+def round_field_mask(*, summands: int, size: int, l: int, q: int, keep: Literal["sum", "bits"], bits: Segment | None = None) -> Call:
+    """Masks for exact decryption over prime fields alone: v = XOR of the numbers of l bits of several summands, and [v < q], which is opened.
+
+    Rounds: ``S + (ceil(log2(l)) + 1 if keep == 'bits' else 0)``
+    Bytes: ``size*w*(l*(summands-1)*MUL + (below_ands(l)*MUL + OPEN if keep == 'bits' else 0))``
+    Reads bits (summands*l*size shares) at ``at``.
+    bits: of each summand its l bits, the lowest first, a vector each.
+    Writes v (size if keep == 'sum' else 0 shares).
+    Writes rows (l*size if keep == 'bits' else 0 shares).
+    rows: the bits of v, a vector each.
+    Output: with keep=bits [v < q], size words, to all.
+    """
+    optional = given(
+        (position("round_field_mask", "bits", bits, 0, summands*l*size), 0),
+    )
+    return Call(
+        "round_field_mask",
+        [
+            summands,
+            size,
+            l,
+            q,
+            keep,
+            *optional,
+        ],
+        {"v": size if keep == "sum" else 0, "rows": l*size if keep == "bits" else 0},
+    )
+
+
+def round_field_open(*, size: int, q: int, t: int, z: Segment | None = None, mask: Segment | None = None) -> Call:
+    """Exact decryption over prime fields alone, first of two runs, modulo q: y + v is opened, for y = t * w + (q - 1)/2 and a uniform mask v.
+
+    Rounds: ``1``
+    Bytes: ``size*w*OPEN``
+    Reads z (size shares) at ``z_at``.
+    Reads mask (size shares) at ``at``.
+    z: phases w; mask: v of `round_field_mask`.
+    Output: y + v modulo q, size words, to all.
+    """
+    optional = given(
+        (position("round_field_open", "z", z, 0, size), 0),
+        (position("round_field_open", "mask", mask, size, size), size),
+    )
+    return Call("round_field_open", [size, q, t, *optional])
+
+
 def round_flood(*, size: int, f: int, destination: int | Literal["all", "share"], z: Segment | None = None, mask: Segment | None = None) -> Call:
     """Decryption by noise flooding, the baseline: z + F is opened for a uniform F in [-2^f, 2^f), and the receiver rounds.
 
@@ -538,17 +735,22 @@ def round_ltz_circuit_odd_field(
     t: int,
     receiver: int | Literal["all"],
     z: Segment | None = None,
+    masks: Literal["inputs", "stored"] = "inputs",
+    r: Segment | None = None,
 ) -> Call:
     """Exact decryption for an odd t, second of two runs, in F_t with z mod t: m = 2^(-l) * (z - z' + R) - c - u.
 
-    Offline rounds: ``1 + C``
+    Offline rounds: ``(1 if masks == 'inputs' else 0) + C``
     Online rounds: ``1``
-    Bytes: ``size*w*((C+2)*contributors*INPUT + (C+1)*(contributors-1)*MUL + SEND)``
+    Bytes: ``size*w*(((C+2)*contributors*INPUT if masks == 'inputs' else 0) + (C+1)*(contributors-1)*MUL + SEND)``
     Reads z (size shares) at ``at``.
+    Reads r ((((contributors-1).bit_length()+1)*contributors+1)*size if masks == 'stored' else 0 shares) at ``r_at``.
     Output: m, size words, to the receiver.
     """
     optional = given(
         (position("round_ltz_circuit_odd_field", "z", z, 0, size), 0),
+        (masks, "inputs"),
+        (position("round_ltz_circuit_odd_field", "r", r, 0, (((contributors-1).bit_length()+1)*contributors+1)*size if masks == "stored" else 0), 0),
     )
     return Call("round_ltz_circuit_odd_field", [contributors, size, l, t, receiver, *optional])
 
@@ -580,18 +782,31 @@ def round_ltz_circuit_odd_field_online(
     return Call("round_ltz_circuit_odd_field_online", [size, l, t, destination, *optional], {"messages": size if destination == "share" else 0})
 
 
-def round_ltz_circuit_odd_ring(*, contributors: int, size: int, l: int, z: Segment | None = None, ring_length: int = 64) -> Call:
+def round_ltz_circuit_odd_ring(
+    *,
+    contributors: int,
+    size: int,
+    l: int,
+    z: Segment | None = None,
+    ring_length: int = 64,
+    masks: Literal["inputs", "stored"] = "inputs",
+    r: Segment | None = None,
+) -> Call:
     """Exact decryption for an odd t, first of two runs: `round_ltz_circuit` in Z_2^k with z mod 2^l.
 
-    Offline rounds: ``1 + ring_bits_levels(m) + (1 if C else 0)``
+    Offline rounds: ``(1 if masks == 'inputs' else 0) + ring_bits_levels(m) + (1 if C else 0)``
     Online rounds: ``2 + ceil(log2(l))``
-    Bytes: ``size*w*(C+2)*contributors*INPUT + OPEN*ceil(size*l/8) + (ring_bits_ands(m) + below_ands(l))*AND(size) + (C+1)*ROW(size)``
+    Bytes: ``(size*w*(C+2)*contributors*INPUT if masks == 'inputs' else 0) + OPEN*ceil(size*l/8) + (ring_bits_ands(m) + below_ands(l))*AND(size)
+    + (C+1)*ROW(size)``
     Reads z (size shares) at ``at``.
+    Reads r (((contributors-1).bit_length()+2)*size if masks == 'stored' else 0 shares) at ``r_at``.
     Output: z', then C + 1 vectors of size bits, to all.
     """
     optional = given(
         (position("round_ltz_circuit_odd_ring", "z", z, 0, size), 0),
         (ring_length, 64),
+        (masks, "inputs"),
+        (position("round_ltz_circuit_odd_ring", "r", r, 0, ((contributors-1).bit_length()+2)*size if masks == "stored" else 0), 0),
     )
     return Call("round_ltz_circuit_odd_ring", [contributors, size, l, *optional])
 
@@ -643,7 +858,7 @@ def round_ltz_circuit_online(
     else 0)``
     Reads z (size shares) at ``z_at``.
     Reads mask at ``at``.
-    mask: r, its l bits, the further bit, then a, b, a & b of each triple; size shares each.
+    mask: r, its l bits, the further bit where shares split, then a, b, a & b of each triple; size shares each.
     Writes messages (size if destination == 'share' else 0 shares).
     Output: 2^(k-j) * m, size words, to the destination (k = ring_length).
     """
@@ -654,6 +869,63 @@ def round_ltz_circuit_online(
         (triples, 0),
     )
     return Call("round_ltz_circuit_online", [size, l, j, destination, *optional], {"messages": size if destination == "share" else 0})
+
+
+def round_ltz_ring(
+    *,
+    N: int,
+    count: int,
+    t: int,
+    k: int,
+    receiver: int | Literal["all"],
+    s: Segment | None = None,
+    ring_length: int = 64,
+) -> Call:
+    """Exact decryption of RLWE ciphertexts for an odd t in one ring, without shares modulo t: of phases y = (2^k / t) * (m + 1/2) + e modulo 2^k,
+    |e| < 2^k / (2 t), only m is opened.
+
+    Rounds: ``2*(2 + ceil(log2(k))) + 1``
+    Bytes: ``2*(OPEN*ceil(count*N*k/8) + below_ands(k)*AND(count*N) + B2A(count*N)) + count*N*w*SEND``
+    N: coefficients of a ciphertext.
+    Reads s (N shares) at ``s_at``.
+    Output: 2^k * m, m in [0, t), count*N words, to the receiver.
+    """
+    optional = given(
+        (position("round_ltz_ring", "s", s, 0, N), 0),
+        (ring_length, 64),
+    )
+    return Call("round_ltz_ring", [N, count, t, k, receiver, *optional])
+
+
+def round_ltz_ring_online(
+    *,
+    size: int,
+    t: int,
+    k: int,
+    destination: int | Literal["all", "share"],
+    z: Segment | None = None,
+    masks: Segment | None = None,
+    ring_length: int = 64,
+) -> Call:
+    """Exact decryption for an odd t with stored masks, in one ring: of phases y = (2^k / t) * (m + 1/2) + e modulo 2^k, |e| < 2^k / (2 t), only m
+    is opened (see `round_ltz_ring`).
+
+    Offline rounds: ``0``
+    Online rounds: ``2*(1 + ceil(log2(k))) + (1 if destination != 'share' else 0)``
+    Bytes: ``2*(OPEN*ceil(size*k/8) + below_ands(k)*2*OPEN*ceil(size/8)) + (size*w*SEND if destination != 'share' else 0)``
+    Reads z (size shares) at ``z_at``.
+    Reads masks at ``at``.
+    masks: two, each r, the k bits of r as `round_mask` with bits=all makes them, then a, b, a & b of each triple of `and_triples`; size shares
+    each.
+    Writes messages (size if destination == 'share' else 0 shares).
+    Output: 2^k * m, m in [0, t), size words, to the destination.
+    """
+    optional = given(
+        (position("round_ltz_ring_online", "z", z, 0, size), 0),
+        (position("round_ltz_ring_online", "masks", masks, size, None), size),
+        (ring_length, 64),
+    )
+    return Call("round_ltz_ring_online", [size, t, k, destination, *optional], {"messages": size if destination == "share" else 0})
 
 
 def round_ltz_table_online(
@@ -710,17 +982,24 @@ def round_mask_odd_bits(
     l: int,
     keep: Literal["carry", "all"],
     adder: Literal["ripple", "prefix"] = "ripple",
+    masks: Literal["inputs", "stored"] = "inputs",
+    r: Segment | None = None,
 ) -> Call:
     """Masks for odd plaintext moduli, first of two runs: the bits of r = R mod 2^l for a sum R of the contributors' masks (contributors > t).
 
-    Rounds: ``1 + max(integer_sum_levels(contributors, l)[1] + min(C, 1), all*(integer_sum_levels(contributors, l)[0] + B2A_ROUNDS))``
-    Bytes: ``size*w*(l+C+all)*contributors*INPUT + integer_sum_ands(contributors, l)*AND(size) + C*ROW(size) + all*(l+1)*B2A(size)``
+    Rounds: ``(1 if masks == 'inputs' else 0) + max(integer_sum_levels(contributors, l)[1] + min(C, 1), all*(integer_sum_levels(contributors,
+    l)[0] + B2A_ROUNDS))``
+    Bytes: ``(size*w*(l+C+all)*contributors*INPUT if masks == 'inputs' else 0) + integer_sum_ands(contributors, l)*AND(size) + C*ROW(size) +
+    all*(l+1)*B2A(size)``
+    Reads r ((l*contributors+(contributors-1).bit_length()+int(keep == 'all'))*size if masks == 'stored' else 0 shares) at ``r_at``.
     Writes r_bits (l*size if keep == 'all' else 0 shares).
     Writes further (size if keep == 'all' else 0 shares).
     Output: the carry under random bits, C vectors of size bits, to all.
     """
     optional = given(
         (adder, "ripple"),
+        (masks, "inputs"),
+        (position("round_mask_odd_bits", "r", r, 0, (l*contributors+(contributors-1).bit_length()+int(keep == "all"))*size if masks == "stored" else 0), 0),
     )
     return Call(
         "round_mask_odd_bits",
@@ -735,15 +1014,29 @@ def round_mask_odd_bits(
     )
 
 
-def round_mask_odd_field(*, contributors: int, size: int, l: int, t: int, keep: Literal["carry", "all"]) -> Call:
+def round_mask_odd_field(
+    *,
+    contributors: int,
+    size: int,
+    l: int,
+    t: int,
+    keep: Literal["carry", "all"],
+    masks: Literal["inputs", "stored"] = "inputs",
+    r: Segment | None = None,
+) -> Call:
     """Masks for odd plaintext moduli, second of two runs, in F_t: r = R - 2^l * c, for the sum R of the contributors' masks (contributors > t).
 
-    Rounds: ``1 + (C if C + all else 0)``
-    Bytes: ``size*w*((1+C+all)*contributors*INPUT + (C+all)*(contributors-1)*MUL)``
+    Rounds: ``(1 if masks == 'inputs' else 0) + (C if C + all else 0)``
+    Bytes: ``size*w*(((1+C+all)*contributors*INPUT if masks == 'inputs' else 0) + (C+all)*(contributors-1)*MUL)``
+    Reads r ((((contributors-1).bit_length()+int(keep == 'all'))*contributors+1)*size if masks == 'stored' else 0 shares) at ``r_at``.
     Writes r (size shares).
     Writes further (size if keep == 'all' else 0 shares).
     """
-    return Call("round_mask_odd_field", [contributors, size, l, t, keep], {"r": size, "further": size if keep == "all" else 0})
+    optional = given(
+        (masks, "inputs"),
+        (position("round_mask_odd_field", "r", r, 0, (((contributors-1).bit_length()+int(keep == "all"))*contributors+1)*size if masks == "stored" else 0), 0),
+    )
+    return Call("round_mask_odd_field", [contributors, size, l, t, keep, *optional], {"r": size, "further": size if keep == "all" else 0})
 
 
 def round_mask_open(
@@ -968,23 +1261,35 @@ def sample_gaussian(
     return Call("sample_gaussian", [size, *optional], {"samples": size})
 
 
-def sample_ternary(*, contributors: int, N: int, method: Literal["bilinear", "poly", "bits"] = "bilinear", modulus: int = 0) -> Call:
+def sample_ternary(
+    *,
+    contributors: int,
+    N: int,
+    method: Literal["bilinear", "poly", "bits"] = "bilinear",
+    modulus: int = 0,
+    trits: Literal["inputs", "stored"] = "inputs",
+    indicators: Segment | None = None,
+) -> Call:
     """A secret vector uniform in {-1, 0, 1}^N: SEAL's distribution of secret keys.
 
-    Rounds of bilinear: ``1 + ceil(log2(contributors))``
+    Rounds of bilinear: ``(1 if trits == 'inputs' else 0) + ceil(log2(contributors))``
     Rounds of poly: ``1 + ceil(log2(contributors))``
     Rounds of bits: ``1 + ceil(log2(contributors)) + B2A_ROUNDS``
-    Bytes of bilinear: ``N*w*(2*contributors*INPUT + (2*contributors-3)*DOT(2))``
+    Bytes of bilinear: ``N*w*((2*contributors*INPUT if trits == 'inputs' else 0) + (2*contributors-3)*DOT(2))``
     Bytes of poly: ``N*w*(contributors*INPUT + (contributors-1)*(MUL + 2*SQUARE + OPEN))``
     Bytes of bits: ``N*w*2*contributors*INPUT + 2*B2A(N) + 3*(contributors-1)*AND(N)``
-    modulus: the prime, for poly.
-    Writes secret (N shares).
+    modulus: the prime, for poly; contributors: summands of a trit, if they are stored.
+    Reads indicators (2*contributors*N if trits == 'stored' else 0 shares) at ``at``.
+    for each summand a: N bits [a = 1], then N bits [a = 2]; the secret takes the place of the first.
+    Writes secret (N if trits == 'inputs' else 0 shares).
     """
     optional = given(
         (method, "bilinear"),
         (modulus, 0),
+        (trits, "inputs"),
+        (position("sample_ternary", "indicators", indicators, 0, 2*contributors*N if trits == "stored" else 0), 0),
     )
-    return Call("sample_ternary", [contributors, N, *optional], {"secret": N})
+    return Call("sample_ternary", [contributors, N, *optional], {"secret": N if trits == "inputs" else 0})
 
 
 def sample_tuniform(*, size: int, b: int, chunk: int = 2048) -> Call:
@@ -1022,6 +1327,19 @@ def sum_inputs(*, contributors: int, size: int) -> Call:
     total: the sum of all summands.
     """
     return Call("sum_inputs", [contributors, size], {"total": size})
+
+
+def trit_inputs(*, contributors: int, N: int) -> Call:
+    """Trits of several contributors as shares of their indicators, and proof that they are trits.
+
+    Rounds: ``3``
+    Bytes: ``contributors*N*w*(2*INPUT + 3*MUL + 3*OPEN)``
+    Writes indicators (2*contributors*N shares).
+    for each contributor N bits [a = 1], then N bits [a = 2].
+    Output: for each contributor N words u^2 - u, N words v^2 - v and N words u*v, of u = [a = 1] and v = [a = 2], to all. Whoever runs the
+    program refuses the shares.
+    """
+    return Call("trit_inputs", [contributors, N], {"indicators": 2*contributors*N})
 
 
 def z2_to_zq(*, contributors: int, size: int, method: Literal["poly", "bits"] = "poly") -> Call:

@@ -24,7 +24,14 @@ figure { margin: 1.5rem 0 2.5rem } img { max-width: 100% } figcaption { color: #
 table { border-collapse: collapse; font-size: 13px } td, th { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right }
 td:first-child, th:first-child { text-align: left } .wide { overflow-x: auto }
 """
-PARAMETER_TABLES = ("000_slide_parameters", "002_sections4_5_parameters", "002_table2_parameters", "004_parameters")
+PARAMETER_TABLES = (
+    "000_slide_parameters",
+    "002_sections4_5_parameters",
+    "002_table2_parameters",
+    "003_sections3_4_parameters",
+    "003_table6_parameters",
+    "004_parameters",
+)
 """Published tables that state parameters and no measurements."""
 PNG_DPI = 150
 

@@ -25,6 +25,7 @@ Ours = Callable[[pd.DataFrame], pd.DataFrame]
 PAPERS = {
     "000": "hardware not stated; 1 Gbit/s",
     "002": "c6i.2xlarge (8 vCPU) a party; LAN 1 ms, 1 Gbit/s; WAN 100 ms, 100 Mbit/s",
+    "003": "Xeon E5-2690 v4, 28 cores; network not measured",
     "004": "2 vCPU a party; LAN 0.5 ms, 2 Gbit/s; WAN 20 ms, 500 Mbit/s",
 }
 """Hardware and network of the papers, from params/published/README.md."""

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from keyquorum.cnn.packing import IMAGES
 from keyquorum.model import published
+from keyquorum.model.idle import IDLE_CORES
 
 from . import style
 from .data import select
@@ -63,6 +64,24 @@ def _bar(row: pd.Series, label: str, share: float) -> Bar:
     return label, value, low, high, bool(row["loaded"])
 
 
+def _oprf(column: str, scale: float) -> Callable[[pd.DataFrame], list[Bar]]:
+    """One evaluation of AES-128 by each system: rows of results/toprf.csv without added delay, without what is made ahead."""
+
+    def make(table: pd.DataFrame) -> list[Bar]:
+        bars = []
+        for row in table.attrs.get("toprf", []):
+            if row["batch"] == "1" and row["link"] == "none" and row["system"] in SYSTEMS:
+                value = float(row[column]) * scale
+                label = f"ours, {SYSTEMS[row['system']]}, {row['method']}, {row['protocol']}, {row['n']} parties"
+                bars.append((label, value, value, value, float(row["busy"] or 0) > IDLE_CORES))
+        return bars
+
+    return make
+
+
+SYSTEMS = {"native": "AES on shares", "H": "the paper's system without a dealer", "F": "FHE alone (TFHE-rs)"}
+"""Systems of `bench toprf` beside those of the paper."""
+OPRF = "Theirs: one server holds the key, and a dealer made it. Ours: no party knows the key, all parties on one machine, loopback; without what is made ahead."
 AES = "Two parties, AES on 180 or 120 blocks under GHS keys. Nothing of ours is of this kind: published alone."
 BARS = [
     Bars(
@@ -73,6 +92,17 @@ BARS = [
     Bars(
         "002_sections2_4_communication", "Online communication of one decryption, a party", "002 (Ajax), sections 2.2 and 4.3",
         "online_bits_per_party", "bits", ("protocol", "context"), note="Computed, not measured. Published alone.",
+    ),
+    Bars("003_table1_oprf", "One evaluation of AES-128", "003, table 1", "seconds", "seconds", ("protocol", "parties"), _oprf("ms", 1e-3), note=OPRF),
+    Bars(
+        "003_table1_oprf", "Communication of one evaluation of AES-128", "003, table 1", "mb", "MB (ours: that a party sends)", ("protocol", "parties"),
+        _oprf("mb", 1.0), note=OPRF,
+    ),
+    Bars("003_sections1_3_timings", "Single operations", "003, sections 1.1 and 3.3", "ms", "ms", ("operation", "parties"), note="Published alone."),
+    Bars("003_section3_gates", "Gates of AES-128", "003, section 3", "gates", "gates", ("gate",), note="Computed, not measured. Published alone."),
+    Bars(
+        "003_section3_communication", "Communication of one evaluation, times t", "003, section 3.4", "mb_per_threshold", "MB times t", ("version", "direction"),
+        note="Computed, not measured. Published alone.",
     ),
     Bars(
         "004_table5_cnn", "Encryption and evaluation of a CNN", "004 (GMPFHE), table 5", "ms", "ms", ("operation",), _cnn_client,

@@ -101,6 +101,9 @@ class KeyScheme(ABC, Generic[K]):
     old_metadata: ClassVar[str] = ""
     file_fields: ClassVar[tuple[str, ...]] = ()
     instead: ClassVar[str] = ""
+    subset_vectors: ClassVar[int] = 0
+    """Secret vectors, the first ones, of which subsets of parties can have shares (:mod:`keyquorum.schemes.subset_shares`), to use the key without the
+    others; 0: there are no such shares."""
 
     # Parameter sets
 
@@ -204,12 +207,13 @@ class Scheme(KeyScheme[K], Generic[K, C]):
     """A scheme of encryption, or several that one library has. ``C``: the content of a ciphertext file.
 
     ``batch``: most ciphertexts that a served committee decrypts at once, by default; ``most_asked``: most ciphertexts of a request; ``names_key``:
-    whether ciphertext files name their key.
+    whether ciphertext files name their key; ``verified``: whether committees that verify products decrypt with what they promise.
     """
 
     batch: ClassVar[int]
     most_asked: ClassVar[int] = 1
     names_key: ClassVar[bool] = False
+    verified: ClassVar[bool] = False
 
     # Files of values, without any party
 
@@ -245,7 +249,7 @@ class Scheme(KeyScheme[K], Generic[K, C]):
     def check_accepted(self, folder: Path, info: K, paths: Sequence[Path], digests: Sequence[str]) -> None:
         """Refuses ciphertexts (SHA-256 in ``digests``) that this party has not agreed to decrypt, where keys want that. Raises ApprovalError."""
 
-    def vectors_needed(self, ciphertexts: Sequence[C]) -> int | None:
+    def vectors_needed(self, info: K, ciphertexts: Sequence[C]) -> int | None:
         """How many of the secret vectors the decryption takes, the first ones; None: all."""
         return None
 
@@ -319,6 +323,10 @@ class Scheme(KeyScheme[K], Generic[K, C]):
     def request_parts(self, info: K, data: bytes, ciphertext: C) -> Iterator[tuple[bytes, int]]:
         """The requests for a ciphertext file, one after another, with the items of each: one, unless ``most_asked`` is less than it has."""
         yield data, self.item_count(info, ciphertext)
+
+    def message_modulus(self, parameters: Parameters) -> int:
+        """The prime modulo which shares of messages are in answers; 0 where they are modulo 2^k."""
+        return 0
 
     @abstractmethod
     def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:

@@ -44,6 +44,12 @@ def check_made_by(committee: Committee, info: KeyInfo, folder: Path) -> None:
         raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
 
 
+def element_words(protocol: str, domain: str) -> int:
+    """Words of 64 bits of an element of a share: two over long primes, and for MACs over a ring, which need a wider one than the values."""
+    wide = named(protocol).macs if domain.startswith("Z2^") else int(domain.removeprefix("F_")) >> 64 != 0
+    return 2 if wide else 1
+
+
 def write_share(folder: Path, info: KeyInfo, party: int, index: int, share: Persistence) -> None:
     """Stores this party's share of one secret vector, and of the MAC key under which it is authenticated."""
     header = info.share_header(party, index)
@@ -57,8 +63,7 @@ def read_share(folder: Path, info: KeyInfo, party: int, index: int, tested: bool
     mac_key.check_key_folder(folder, info.protocol)
     header = info.share_header(party, index)
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{index}.kqs"), header), dtype="<u8")
-    # MACs over a ring need a wider one than the values
-    words = 2 if named(info.protocol).macs and header["domain"].startswith("Z2^") else 1
+    words = element_words(info.protocol, header["domain"])
     share = Persistence.from_words(data.reshape(-1, header["length"] * words).copy(), words)
     read_mac(folder / f"mac-{index}.kqs", header, share, tested)
     return share
@@ -80,7 +85,13 @@ def write_mac(path: Path, header: Json, share: Persistence) -> None:
 
 def read_mac(path: Path, header: Json, share: Persistence, tested: bool = True) -> None:
     """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no test of the MAC key where one must be."""
-    if not named(header["protocol"]).macs:
+    protocol = named(header["protocol"])
+    if protocol.names_runs:
+        if not path.exists():
+            raise KeyFileError(f"{path}: missing: restore it from a backup, with the shares of the same time")
+        share.key_tests = [np.frombuffer(ShareFile.read(str(path), {**header, "length": 1}), dtype=np.uint8).copy()]
+        return
+    if not protocol.macs:
         return
     if not path.exists():
         raise KeyFileError(f"{path}: missing: restore it from a backup; LWE keys of earlier builds do not have it and cannot be used, make new ones")

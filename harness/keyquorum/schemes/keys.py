@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from keyquorum.dsl import Persistence
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.needs import Needs
 from keyquorum.model.plain import Json, is_count, is_hex
 
@@ -114,6 +114,9 @@ class KeyMaterial(Generic[K]):
 class KeyRequest(ABC):
     """A key to be made: a parameter set, and the options of its scheme. Construction takes any values; the checks refuse."""
 
+    verified: ClassVar[bool] = False
+    """Whether the key generation is argued and tested against malicious parties of a committee that verifies products. Others refuse such committees. A class that
+    inherits from another says it for itself."""
     parameters: Parameters
 
     @abstractmethod
@@ -127,6 +130,12 @@ class KeyRequest(ABC):
     @abstractmethod
     def check_committee(self, committee: Committee) -> None:
         """Refuses what this committee cannot make."""
+
+    def check_plan(self, committee: Committee) -> None:
+        """Refuses a committee against whose parties this key generation promises nothing, and what :meth:`check_committee` refuses."""
+        if not vars(type(self)).get("verified", False):
+            require_semi_honest(committee, f"key generation of {self.parameters.scheme} keys")
+        self.check_committee(committee)
 
     @abstractmethod
     def warnings(self, committee: Committee | None = None) -> list[str]:

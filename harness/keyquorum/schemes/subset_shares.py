@@ -1,4 +1,5 @@
-"""Shares of a key for subsets of t parties: for every subset an additive sharing, of which a party keeps its share in each subset that has it.
+"""Shares of a key for subsets of t parties: for every subset an additive sharing, of which a party keeps its share in each subset that has it (Benaloh,
+Leichter, CRYPTO 1988). With them t parties use the key without the others, also modulo 2^k, where Shamir's scheme has no shares of a ring.
 
 In a party's key folder: ``lisss.json`` names the sharing, and ``lisss-<j>-<id>.kqs`` has the shares of secret vector j, packed, one subset after another
 in lexicographic order. The metadata is written last: a file that it does not name belongs to a run that did not end, and is never read.
@@ -22,8 +23,11 @@ from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.subset import SUBSET_PROTOCOL, Subset, numbers_text
+from keyquorum.parties.context import PartyContext
+from keyquorum.schemes import scheme_of, schemes
+from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
 
-from .keys import KeyInfo
+from .keys import KeyInfo, SecretVector
 
 SUBSETS = "lisss.json"
 MOST_BYTES = 64_000_000
@@ -47,9 +51,23 @@ def ring_bits(domain: str) -> int:
     return int(domain[3:])
 
 
+def shared_vectors(info: KeyInfo) -> tuple[SecretVector, ...]:
+    """The secret vectors of a key of which subsets have shares. Raises ParameterError for a scheme without."""
+    count = scheme_of(info).subset_vectors
+    if not count:
+        titles = ", ".join(scheme.title for scheme in schemes() if scheme.subset_vectors)
+        raise ParameterError(f"a key of {info.parameters.scheme.upper()}: shares for subsets are made of keys of {titles} alone: name another key")
+    return info.secrets[:count]
+
+
 def vector_bytes(length: int, bits: int) -> int:
-    """Bytes of a packed vector."""
-    return -(-length // 8) if bits == 1 else 8 * length
+    """Bytes of a packed vector: bits eight to a byte, others in words of 4 or 8 bytes."""
+    return -(-length // 8) if bits == 1 else _word(bits).itemsize * length
+
+
+def _word(bits: int) -> np.dtype[np.uint32] | np.dtype[np.uint64]:
+    """The word of a file that holds so many bits."""
+    return np.dtype("<u4") if bits <= 32 else np.dtype("<u8")
 
 
 def check_subsets(committee: Committee, info: KeyInfo, members: int) -> int:
@@ -63,7 +81,7 @@ def check_subsets(committee: Committee, info: KeyInfo, members: int) -> int:
         raise ParameterError(
             f"-t {members}: choose 2 to {threshold + 1}, since any {threshold + 1} of the {parties} parties have the key already by the committee's own shares"
         )
-    count, size = comb(parties - 1, members - 1), sum(vector_bytes(s.length, ring_bits(s.domain)) for s in info.secrets)
+    count, size = comb(parties - 1, members - 1), sum(vector_bytes(s.length, ring_bits(s.domain)) for s in shared_vectors(info))
     if count * size > MOST_BYTES:
         raise ParameterError(
             f"{members} of {parties}: C({parties - 1}, {members - 1}) = {count:,} shares of {size:,} bytes are {count * size:,} bytes at each party, "
@@ -96,7 +114,7 @@ def packed(vectors: Words, bits: int) -> NDArray[np.uint8]:
     """Vectors [count, length] modulo 2^bits in the form of the file: [count, :func:`vector_bytes`]."""
     if bits == 1:
         return np.packbits((vectors & np.uint64(1)).astype(np.uint8), axis=1, bitorder="little")
-    return vectors.astype("<u8").view(np.uint8)
+    return vectors.astype(_word(bits)).view(np.uint8)
 
 
 def write_vectors(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: int, index: int, vectors: NDArray[np.uint8]) -> None:
@@ -131,12 +149,12 @@ def read_sharing(folder: Path, info: KeyInfo) -> SubsetSharing:
     """The sharing that counts. Raises KeyFileError where there is none, or it is damaged."""
     path = folder / SUBSETS
     if not path.exists():
-        raise KeyFileError(f"{path}: no shares for subsets: make them with keyquorum toprf share")
+        raise KeyFileError(f"{path}: no shares for subsets: make them with keyquorum share")
     sharing = sharing_in(path)
     if sharing.members > info.parties:
-        raise KeyFileError(f"{path} is damaged: make new shares with keyquorum toprf share")
+        raise KeyFileError(f"{path} is damaged: make new shares with keyquorum share")
     if sharing.key_id != info.key_id:
-        raise KeyFileError(f"{path} is of another key: make new shares with keyquorum toprf share")
+        raise KeyFileError(f"{path} is of another key: make new shares with keyquorum share")
     return sharing
 
 
@@ -147,7 +165,7 @@ def sharing_in(path: Path) -> SubsetSharing:
         if not (is_hex(sharing.id, 32) and is_hex(sharing.key_id, 32) and is_count(sharing.members, 2)):
             raise ValueError("entries of other types")
     except (ValueError, TypeError):
-        raise KeyFileError(f"{path} is damaged: make new shares with keyquorum toprf share") from None
+        raise KeyFileError(f"{path} is damaged: make new shares with keyquorum share") from None
     return sharing
 
 
@@ -156,18 +174,29 @@ def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) 
     sharing, number = read_sharing(folder, info), subset.numbers[party]
     if sharing.members != len(subset.numbers):
         raise KeyFileError(
-            f"{folder / SUBSETS}: any {sharing.members} parties evaluate, not the {len(subset.numbers)} of {numbers_text(subset.numbers)}"
+            f"{folder / SUBSETS}: any {sharing.members} parties use the key, not the {len(subset.numbers)} of {numbers_text(subset.numbers)}"
         )
     at = own_subsets(info.parties, sharing.members, number).index(subset.numbers)
     shares: list[Persistence] = []
     try:
-        for index in range(len(info.secrets)):
+        for index in range(len(shared_vectors(info))):
             shares.append(_load_vector(folder, info, sharing, number, index, at))
     except BaseException:
         for share in shares:
             share.wipe()
         raise
     return sharing, shares
+
+
+def check_shares(folder: Path, info: KeyInfo, party: int) -> SubsetSharing | None:
+    """The sharing that counts at a party of the whole committee, whose files are whole and its own; None where there is none. Raises KeyFileError or
+    StoreError."""
+    if not (folder / SUBSETS).exists():
+        return None
+    sharing = read_sharing(folder, info)
+    for index in range(len(shared_vectors(info))):
+        _load_vector(folder, info, sharing, party, index, 0).wipe()
+    return sharing
 
 
 def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: int, index: int, at: int) -> Persistence:
@@ -178,9 +207,9 @@ def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: in
     data = bytearray(ShareFile.read(str(_path(folder, sharing, index)), _header(info, sharing, number, index)))
     try:
         if len(data) != size * comb(info.parties - 1, sharing.members - 1):
-            raise KeyFileError(f"{_path(folder, sharing, index)}: of another length: make new shares with keyquorum toprf share")
+            raise KeyFileError(f"{_path(folder, sharing, index)}: of another length: make new shares with keyquorum share")
         own = np.frombuffer(data, np.uint8)[size * at : size * (at + 1)]
-        words = np.unpackbits(own, bitorder="little")[: vector.length].astype(np.uint64) if bits == 1 else own.view("<u8").astype(np.uint64)
+        words = np.unpackbits(own, bitorder="little")[: vector.length].astype(np.uint64) if bits == 1 else own.view(_word(bits)).astype(np.uint64)
         try:
             return Persistence.from_words(words[None, :].copy())
         finally:
@@ -189,6 +218,32 @@ def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: in
         np.frombuffer(data, np.uint8).fill(0)
 
 
-def info_in(info: KeyInfo, subset: Subset) -> KeyInfo:
-    """The metadata of a key as a subset has it."""
-    return replace(info, protocol=subset.protocol, parties=subset.size, threshold=subset.threshold)
+def info_in(info: KeyInfo, committee: Committee) -> KeyInfo:
+    """The metadata of a key as these parties have it: those of a subset share it among themselves."""
+    return replace(info, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold)
+
+
+def load_key_as(committee: Committee, folder: Path) -> KeyInfo:
+    """The metadata of a key that the whole committee made, as it made it. Raises KeyFileError, also for the key of another committee, and
+    ParameterError for a key that a subset cannot use."""
+    info = load_key(folder)
+    check_made_by(committee.whole, info, folder)
+    if isinstance(committee, Subset):
+        shared_vectors(info)
+    return info
+
+
+def load_shares_as(
+    committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded"
+) -> list[Persistence]:
+    """This party's shares of the secret vectors (the first ``count``) of a key: its own, or those in a subset. ``info``: as the whole committee made it."""
+    if not isinstance(committee, Subset):
+        return load_shares(folder, info, party, count, backend)
+    return load_subset_shares(folder, info, committee, party)[1]
+
+
+def compare_key(context: PartyContext, folder: Path, info: KeyInfo) -> None:
+    """All parties of a job compare the metadata of a key, and those of a subset the sharing that they are about to use. Raises an error of the engine."""
+    context.session.compare("key", info.digest)
+    if isinstance(context.committee, Subset):
+        context.session.compare("sharing among subsets (keyquorum share makes it anew)", bytes.fromhex(read_sharing(folder, info).id))

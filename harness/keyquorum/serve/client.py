@@ -20,10 +20,12 @@ from keyquorum._engine import make_identity
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError, PolicyError
 from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.subset import Subset
 from keyquorum.schemes import encryption_of, recognise
 from keyquorum.schemes.base import EXACT, Decrypted
 from keyquorum.schemes.keys import KeyInfo
 
+from .copies import answer_bytes, summands_of
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 
 ANSWER_LIMIT = 1 << 24
@@ -98,7 +100,8 @@ def local_addresses(committee: Committee) -> list[tuple[str, int]]:
 
 def _members(committee: Committee) -> range:
     """The parties that round: see ``RoundingGroup.of``."""
-    return range(committee.size if committee.ring_protocol is not None else committee.threshold + 1)
+    everyone = committee.ring_protocol is not None or committee.verifies_products
+    return range(committee.size if everyone else committee.threshold + 1)
 
 
 class RefusedByPolicy(Refused):
@@ -203,17 +206,24 @@ class Receiver(Channels):
         scheme = encryption_of(info)
         ciphertext = scheme.parse(info, data, "the ciphertext", EXACT)
         scheme.check_decryption(info, [ciphertext], 0, EXACT)
-        head = {} if scheme.names_key else {"key": info.key_id}
-        words = [scheme.combine(info.parameters, self._shares(part, count, head)) for part, count in scheme.request_parts(info, data, ciphertext)]
+        head: dict[str, object] = {} if scheme.names_key else {"key": info.key_id}
+        if isinstance(self._committee, Subset):
+            head["parties"] = list(self._committee.numbers)
+        words = [
+            scheme.combine(info.parameters, self._shares(part, count, head, scheme.message_modulus(info.parameters)))
+            for part, count in scheme.request_parts(info, data, ciphertext)
+        ]
         return scheme.plaintexts(info, [ciphertext], np.concatenate(words))[0]
 
-    def _shares(self, data: bytes, count: int, head: dict[str, str]) -> list[NDArray[np.uint64]]:
-        """The answer of every party to one request: its shares of ``count`` messages, shape [1, count]."""
+    def _shares(self, data: bytes, count: int, head: dict[str, object], modulus: int) -> list[NDArray[np.uint64]]:
+        """Summands of ``count`` messages, of every party, shape [1, count]. Raises :class:`.DifferentCopies` or :class:`.WrongDegree` where parties contradict one another."""
         answers = self.ask([data] * len(_members(self._committee)), head)
         for party, body in enumerate(answers):
-            if len(body) != 8 * count:
-                raise PartyError(f"party {party} sent {len(body)} bytes for {count} messages: run the same version everywhere")
-        return [np.frombuffer(body, "<u8").astype(np.uint64)[None, :] for body in answers]
+            if len(body) != answer_bytes(self._committee, count):
+                raise PartyError(
+                    f"party {self._committee.number_of(party)} sent {len(body)} bytes for {count} messages: run the same version everywhere"
+                )
+        return summands_of(self._committee, answers, count, modulus)
 
 
 def _await_listener(host: str, port: int, until: float) -> None:

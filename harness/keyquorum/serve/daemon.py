@@ -18,10 +18,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from keyquorum._engine import EngineError, Session, StoreError, UsageError
+from keyquorum._engine import CheckError, EngineError, Session, StoreError, UsageError
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError, PolicyError, PoolTooSmall
+from keyquorum.model.errors import CommitteeError, KeyInUseError, KeyQuorumError, ParameterError, PartyError, PolicyError, PoolTooSmall
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties import mac_key
@@ -30,7 +30,7 @@ from keyquorum.parties.queue import job_lock
 from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import collect_garbage_less, open_session, reason_of
 from keyquorum.plans.pool_variants import pool_group
-from keyquorum.plans.pools import Pool
+from keyquorum.plans.pools import Pool, parties_option, pool_name
 from keyquorum.sharing.rounding import RoundingGroup
 
 from .audit import NAME as AUDIT_LOG
@@ -39,6 +39,8 @@ from .kinds import ServedKind, Service, open_kind
 from .listener import Listener
 from .metrics import Metrics
 from .requests import Request, Requests
+from .sessions import NAME as SESSIONS
+from .sessions import BrokenSessions
 from .wire import Receivers
 
 PLAN_LIMIT = 1 << 24
@@ -52,6 +54,9 @@ DEFERRED_SECONDS = 2.0
 FIRST_SECONDS, PAUSE = 0.1, 0.02
 """Longest wait of a batch for requests that are proposed for the first time, of receivers without a deferred one; and the time to the next proposal
 where there are deferred requests alone."""
+MOST_SESSIONS = 256
+"""Sessions that may break off, over all starts of a party whose protocols verify products, until its operator has looked (:mod:`.sessions`). Wrong values pass with probability 2^-40 a session, and a
+party that sees that a check will fail can break off, so that the others connect again: with 2^-32 in all."""
 REFUSED, HERE, MISSING = range(3)
 """What a member says of a proposed request."""
 
@@ -109,6 +114,10 @@ class Daemon:
         self._audit_path = audit or committee.party_folder(party) / AUDIT_LOG
         self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
         self._waits_for = ""
+        self._record: BrokenSessions | None = None
+        """Of sessions that broke off, where every session is another try for who cheats. With MACs a failed or open check burns the key instead."""
+        self._busy = False
+        """Whether the session does more than to wait for a plan."""
         self._deferred: dict[str, float] = {}
         """Requests that a member lacked when they were last proposed, with the time of the first proposal."""
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
@@ -117,6 +126,8 @@ class Daemon:
                 f"party {self._number} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
             )
         try:
+            if committee.verifies_products:
+                self._record = BrokenSessions(committee.party_folder(party) / SESSIONS, MOST_SESSIONS)
             prepare()
             self._open(receivers, ports, host)
         except BaseException:
@@ -154,7 +165,8 @@ class Daemon:
 
     def run(self) -> None:
         """Serves until stopped. Connects again, with a line in the log, when a party is gone, broke the protocol, or was started with other options
-        or another key. Raises errors that do not pass: a pool that is not safe to use, or a damaged file."""
+        or another key. Raises errors that do not pass: a pool that is not safe to use, or a damaged file. Where products are verified also a failed check, and the last session that may
+        break off (:data:`MOST_SESSIONS`): every session is another try for who cheats. The party does not start again then until its operator removes the record."""
         try:
             while not self._stop.is_set():
                 try:
@@ -162,6 +174,11 @@ class Daemon:
                 except (StoreError, UsageError):
                     raise
                 except (EngineError, PartyError) as error:
+                    if self._record is not None and (isinstance(error, CheckError) or self._record.exhausted):
+                        self._log(
+                            f"stopped: {error}: find out which party cheats, or breaks off, and remove {self._record.path} before you start again"
+                        )
+                        raise
                     self._log(f"not connected: {error}; connecting again")
                     self.requests.wait(0)  # late ones are answered
                     self._stop.wait(0.2)
@@ -171,6 +188,8 @@ class Daemon:
             self.metrics.close()
             self.audit.close()
             self.served_key.close()
+            if self._record is not None:
+                self._record.close()
             self._lock.release()
 
     def _connect(self, job: Json) -> Session | None:
@@ -194,14 +213,18 @@ class Daemon:
         """Connects and serves until the session breaks (EngineError), or the daemon is stopped."""
         job = {"kind": "serve", **asdict(self.service), "key_id": self.served_key.key_id, **self.served_key.compared}
         mac_key.check_party(self.committee, self.party)
+        if self._record is not None:
+            self._record.claim()
         session = self._connect(job)
         if session is None:
             self.requests.wait(0)  # late ones are answered
             self._stop.wait(0.2)
             return
+        self._busy = True
         context, pool = PartyContext(session, self.committee), None
         running: list[str] = []
         try:
+            self._use_mac_key(session)
             group = pool_group(context)
             context.backend.open_kept(*self.served_key.sharing, self.committee.threshold)  # all parties take part here, later only those that round
             variant = self.served_key.variant
@@ -212,8 +235,10 @@ class Daemon:
             self._log("connected to all parties")
             while not self._stop.is_set():
                 self._cycle(context, group, pool, running)
+            self._busy = False
             raise PartyError(f"party {self._number} was stopped")
         except BaseException as error:
+            self._note(error)
             lost = PartyError(f"the batch was interrupted ({error}): send the request again")
             for key in running:
                 self.requests.answer(key, lost)
@@ -226,6 +251,23 @@ class Daemon:
             if pool is not None:
                 pool.close()
             session.close()
+
+    def _note(self, error: BaseException) -> None:
+        """Keeps the count of a session that broke off, and marks a failed check. A session that this party ends while it waits for a plan ends well."""
+        if self._record is None:
+            return
+        if isinstance(error, CheckError):
+            self._record.fail(str(error))
+        elif self._busy or not (self._stop.is_set() or isinstance(error, KeyboardInterrupt)):
+            self._record.broke_off()
+
+    def _use_mac_key(self, session: Session) -> None:
+        """Sets the MAC key of a session, which has it until it ends. Raises PartyError while another job of the party has it."""
+        if self.committee.authenticated:
+            try:
+                mac_key.use(session, self.committee.mac_key_path(self.party))
+            except KeyInUseError as error:
+                raise PartyError(str(error)) from None
 
     def _propose(self, pool: Pool | None) -> Plan:
         """The next plan of party 0: as many requests as the pool and a batch allow, in their order. It fills the pool if there is no request that is proposed for the
@@ -259,6 +301,7 @@ class Daemon:
 
     def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str]) -> None:
         session = context.session
+        self._busy = False
         if self.party == 0:
             plan = self._propose(pool)
             data = plan.to_bytes()
@@ -269,11 +312,12 @@ class Daemon:
             self.requests.wait(0)  # late ones are answered
             if plan.fill and pool is not None and pool.left >= self.service.keep + self.service.chunk:
                 raise PartyError(f"party 0 would fill a pool that has {pool.left:,} items, --keep is {self.service.keep:,}: see what runs there")
+        self._busy = bool(plan.fill or plan.decrypt)
         for key, count, left in plan.refuse if group.member else []:  # the other parties get no requests
             self.requests.refuse(
                 key,
                 PoolTooSmall(
-                    f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool ({self.served_key.fill_command}, or serve with a larger --keep)"
+                    f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool ({self.served_key.fill_command}{parties_option(self.committee)}, or serve with a larger --keep)"
                 ),
             )
         if plan.fill and pool is not None:
@@ -345,7 +389,7 @@ class Daemon:
         for request, answer in zip(requests, answers, strict=True):
             self.requests.answer(request.key, answer)
         reached("batch/answered")
-        items = sum(request.parsed.count for request in requests)
+        items = sum(self.served_key.items(request.parsed) for request in requests)
         self.metrics.batches.labels("done").inc()
         getattr(self.metrics, self.served_key.counter).inc(items)
         self._log(f"{len(requests)} requests, {items} items, {1e3 * (time.monotonic() - start):.1f} ms")
@@ -353,7 +397,7 @@ class Daemon:
     @property
     def _pool_name(self) -> str:
         variant = self.served_key.variant
-        return "" if variant is None else variant.name
+        return "" if variant is None else pool_name(self.committee, variant)
 
 
 def _receiver(key: str) -> str:

@@ -26,7 +26,7 @@ from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import Json
 
 from .audit import LONGEST, AuditLog
-from .kinds.base import ServedKind
+from .kinds.base import ServedKind, is_request_id
 from .requests import Requests
 from .wire import Budget, MessageMemory, Receivers, receive_message, send_message
 
@@ -245,7 +245,7 @@ class Listener:
 
     def _request(self, receiver: str, head: Json, body: bytearray) -> bytes:
         name = head.get("id")
-        if not (isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum() and name.isascii()):
+        if not is_request_id(name):
             raise CiphertextError("a request needs an id of 8 to 64 letters and digits")
         request = self._requests.add(f"{receiver}/{name}", self._key.read(head, body))
         try:
@@ -269,7 +269,7 @@ def _request_fields(head: Json, body: bytearray | None, hashed: bool = True) -> 
     """Fields of an audit line that describe the request: its id if that is well-formed, digest (if it is ``hashed``) and length of its body. None: the
     body was not received in full."""
     name = head.get("id")
-    request = name if isinstance(name, str) and len(name) <= 64 and name.isalnum() and name.isascii() else None
+    request = name if is_request_id(name) else None
     digest = None if body is None or not hashed else hashlib.sha256(body).hexdigest()
     return {"request": request, "sha256": digest, "bytes": None if body is None else len(body)}
 

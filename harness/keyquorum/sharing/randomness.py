@@ -41,6 +41,17 @@ def uniform_bits(size: int, bits: int) -> Ints:
     return words.view(np.int64)
 
 
+def uniform_below(size: int, bound: int) -> Ints:
+    """``size`` integers uniform in [0, bound), 1 <= bound <= 2^62: words of as many bits as ``bound - 1`` has, others are drawn again."""
+    bits = max((bound - 1).bit_length(), 1)
+    found = uniform_bits(size, bits)
+    while True:
+        wrong = np.flatnonzero(found >= bound)
+        if wrong.size == 0:
+            return found
+        found[wrong] = uniform_bits(wrong.size, bits)
+
+
 def uniform_trits(size: int) -> Ints:
     """``size`` integers uniform in {0, 1, 2}: bytes below 243 give five trits each, others are drawn again."""
     digits = np.empty(0, dtype=np.int64)
@@ -74,10 +85,42 @@ def discrete_gaussian(size: int, sigma: float) -> Ints:
     return result
 
 
+def gaussian_words(variance: int) -> int:
+    """Uniform words of HALF_BITS bits that a deviate of :func:`gaussian_of_words` takes."""
+    return 2 * len(_steps(variance))
+
+
+def gaussian_of_words(variance: int, words: NDArray[np.uint64]) -> Ints:
+    """The discrete Gaussian distribution as :func:`discrete_gaussian` has it, computed from given uniform ``words`` of HALF_BITS bits, [gaussian_words(variance), size]: whoever has the same
+    words has the same deviates. There is no arithmetic of floats in it, which two machines might round differently. ``variance``: an integer from 1 to 2^110."""
+    total = np.zeros(words.shape[1], dtype=np.int64)
+    for (factor, step), high, low in zip(_steps(variance), words[::2], words[1::2], strict=True):
+        deviates = _inverted(_table(Fraction(step)), high.astype(np.int64), low.astype(np.int64))
+        total += factor * deviates
+        wipe(deviates)
+    return total
+
+
+def _steps(variance: int) -> list[tuple[int, int]]:
+    """Factors and variances of the tables of which a wide deviate is the sum: each is narrower than what is left, whose deviation is at least SPREAD times the factor."""
+    if not 1 <= variance <= 1 << 110:
+        raise ValueError(f"variance {variance} is out of [1, 2^110]")
+    table, spread, steps = int(TABLE_SIGMA) ** 2, int(SPREAD) ** 2, []
+    while variance > table * spread:
+        factor = math.isqrt(variance // (table + spread))
+        steps.append((factor, table))
+        variance -= factor * factor * table
+    return [*steps, (1, variance)]
+
+
 def _from_table(size: int, sigma: float) -> Ints:
-    """By inversion of the distribution function, which is known to 124 bits: the upper half decides, except for one deviate in 2^49."""
-    first, upper, exact = _distribution(sigma)
-    high, low = uniform_bits(size, HALF_BITS), uniform_bits(size, HALF_BITS)
+    """A deviate of a table with words of its own."""
+    return _inverted(_distribution(sigma), uniform_bits(size, HALF_BITS), uniform_bits(size, HALF_BITS))
+
+
+def _inverted(table: tuple[int, Ints, list[int]], high: Ints, low: Ints) -> Ints:
+    """By inversion of the distribution function, which is known to 124 bits: the upper half decides, except for one deviate in 2^49. Wipes the words."""
+    first, upper, exact = table
     indices = np.searchsorted(upper, high, side="left")
     for i in np.flatnonzero(upper[indices] == high):
         indices[i] = bisect_right(exact, (int(high[i]) << HALF_BITS) + int(low[i]))
@@ -85,11 +128,16 @@ def _from_table(size: int, sigma: float) -> Ints:
     return indices.astype(np.int64) + first
 
 
-@lru_cache(maxsize=8)
 def _distribution(sigma: float) -> tuple[int, Ints, list[int]]:
+    """:func:`_table` of a deviation."""
+    return _table(Fraction(sigma) ** 2)
+
+
+@lru_cache(maxsize=16)
+def _table(variance: Fraction) -> tuple[int, Ints, list[int]]:
     """The smallest value, and of each value the probability, times 2^124, that a deviate is at most as large: its upper half, and all of it."""
-    reach = math.ceil(TAIL * sigma)
-    weights = _weights(Fraction(sigma) ** 2, reach)
+    reach = math.isqrt(math.floor(int(TAIL) ** 2 * variance)) + 1
+    weights = _weights(variance, reach)
     both = [*reversed(weights[1:]), *weights]
     total, exact, sum_ = sum(both), [], 0
     for weight in both:

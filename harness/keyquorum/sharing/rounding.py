@@ -6,6 +6,7 @@ the roundings `round_ltz_circuit` and `round_mask_open` remove the noise: one ru
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 from keyquorum._engine import addmod, mulmod_scalar, scale_round
 from keyquorum.backends.base import Backend
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.protocols import PROTOCOLS, Protocol
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs import Call
+from keyquorum.programs import Call, Segment
 from keyquorum.programs.signatures import (
     round_ltz_circuit_odd_field,
     round_ltz_circuit_odd_ring,
@@ -25,6 +28,7 @@ from keyquorum.programs.signatures import (
     round_mask_open_odd_ring,
     sum_inputs,
 )
+from keyquorum.sharing.joint import JointMasks, named
 from keyquorum.sharing.randomness import uniform_bits, wipe
 
 Ints = NDArray[np.int64]
@@ -35,6 +39,16 @@ LENGTH_MAX = 61
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 
 
+def check_rounds(protocol: Protocol, rounding: str) -> None:
+    """Refuses roundings that a committee of this protocol does not have. Raises ParameterError."""
+    if not protocol.names_runs:
+        return
+    if rounding != ROUNDINGS[0]:
+        raise ParameterError(
+            f"{protocol.name}: {rounding} takes masks that parties input twice, and nothing shows that they are the same: take {ROUNDINGS[0]}"
+        )
+
+
 @dataclass(frozen=True)
 class RoundingGroup:
     """The parties that round, with shares of which each knows whole summands.
@@ -43,7 +57,7 @@ class RoundingGroup:
     shares by Lagrange coefficients and go on with additive sharing, which tolerates t corruptions of t + 1.
     numbers: the members, by their numbers in the committee. me: our number among them (None: not a member). receiver: likewise.
     parts: summands that a party knows. held: their numbers, in the order of our parts (none if we are no member). summands: of a share. contributors: members that give masks. ring_protocol, field_protocol: of the
-    two programs. points: x-coordinates of the members' Shamir shares, if it is one.
+    two programs. points: x-coordinates of the members' Shamir shares, if it is one. verified: whether masks are joint integers, and products verified.
     """
 
     numbers: tuple[int, ...]
@@ -58,11 +72,20 @@ class RoundingGroup:
     reshare: bool
     points: tuple[int, ...] = ()
     backend: Backend | None = field(default=None, repr=False)
+    verified: bool = False
 
     @staticmethod
     def of(context: PartyContext, threshold: int, receiver: int) -> RoundingGroup:
         """The group of a committee for one receiver. Its members connect, every party calls this."""
         committee = context.committee
+        check_rounds(committee.capabilities, ROUNDINGS[0])
+        if committee.verifies_products and committee.ring_protocol is None:
+            # All parties round, over prime fields alone: t + 1 that go on with additive shares could give any summand.
+            field_protocol = committee.field_protocol
+            return RoundingGroup(
+                numbers=tuple(range(context.parties)), me=context.party, receiver=receiver, parts=1, held=(context.party,), summands=context.parties,
+                contributors=threshold + 1, ring_protocol=field_protocol, field_protocol=field_protocol, reshare=False, backend=context.backend, verified=True,
+            )  # fmt: skip
         ring_protocol, field_protocol = committee.rounding_protocols
         if committee.capabilities.quorum is None:
             return RoundingGroup(
@@ -77,6 +100,7 @@ class RoundingGroup:
                 field_protocol=field_protocol,
                 reshare=committee.authenticated,
                 backend=context.backend,
+                verified=committee.capabilities.names_runs,
             )
         numbers = tuple((receiver + i) % context.parties for i in range(threshold + 1))
         me = numbers.index(context.party) if context.party in numbers else None
@@ -110,6 +134,11 @@ class RoundingGroup:
                 factor = factor * other * pow(other - mine, -1, q) % q
         return mulmod_scalar(np.ascontiguousarray(shares[0]), factor, q)[None, :]
 
+    def masks(self, size: int, length: int, seed: bytes | None = None) -> JointMasks:
+        """Masks that are joint integers, among all parties."""
+        assert self.backend is not None
+        return JointMasks(self.backend, self.ring_protocol, len(self.numbers), self.contributors - 1, self.parts, size, length, seed)
+
     def run(self, protocol: str, domain: str, call: Call, **options: Any) -> Ints:
         """Runs a program among the members."""
         assert self.backend is not None
@@ -117,8 +146,11 @@ class RoundingGroup:
         return self.backend.run(protocol, domain, call, threshold=threshold, **options).words
 
 
-def round_exactly(context: PartyContext, group: RoundingGroup, u: Words, q: int, t: int, rounding: str, seed: bytes | None = None) -> Ints:
-    """Messages modulo t (centred) of phases modulo q, at the receiver; every member calls this. ``u``: [parts, size], our summands."""
+def round_exactly(
+    context: PartyContext, group: RoundingGroup, u: Words, q: int, t: int, rounding: str, seed: bytes | None = None, names: Sequence[KeyTest] = (),
+) -> Ints:  # fmt: skip
+    """Messages modulo t (centred) of phases modulo q, at the receiver; every member calls this. ``u``: [parts, size], our summands. ``names``: of the runs that made
+    the phases, where runs have names."""
     length = rounding_length(q, t, group.summands)
     ring, residues = map(Persistence.from_words, scaled_words(group, u, q, t, length))
     if group.reshare:
@@ -130,6 +162,9 @@ def round_exactly(context: PartyContext, group: RoundingGroup, u: Words, q: int,
             group.run(group.ring_protocol, domain, inputs, private=private, persistence=ring, seed=seed)
             wipe(private)
     with context.phase("rounding"):
+        if group.verified:
+            check_rounds(PROTOCOLS[context.committee.protocol], rounding)
+            return _round_verified(group, ring, residues, u.shape[1], length, t, seed, names)
         return _round(group, ring, residues, u.shape[1], length, t, rounding, seed)
 
 
@@ -152,7 +187,8 @@ def scaled_words(group: RoundingGroup, u: Words, q: int, t: int, length: int) ->
 
 def _ring_bits(group: RoundingGroup, length: int) -> int:
     assert group.backend is not None
-    return group.backend.ring_bits(length + max(1, (group.contributors - 1).bit_length()))
+    numbers = group.summands if group.verified else group.contributors  # of which the mask is the sum
+    return group.backend.ring_bits(length + max(1, (numbers - 1).bit_length()))
 
 
 def _round(
@@ -180,6 +216,42 @@ def _round(
     if private is not None:
         wipe(private)
     return result
+
+
+def _round_verified(
+    group: RoundingGroup, ring: Persistence, residues: Persistence, size: int, length: int, t: int, seed: bytes | None,
+    names: Sequence[KeyTest],
+) -> Ints:  # fmt: skip
+    """The same against a corrupted party: what it sends is checked by the protocols, and no party inputs anything.
+
+    z: each summand of a phase is held by two parties, one of whom is honest, and both scale it alike. So the honest parties hold shares of one z in each of the two domains, and the
+    two belong to the same phase. Masks: :mod:`keyquorum.sharing.joint`. Products and openings are checked before anything is opened that depends on them, and the receiver compares
+    two copies of the summand that it lacks (``Source/mpc/src/protocol/verified``).
+    """
+    bits = _ring_bits(group, length)
+    ring_domain, field_domain = f"Z2^{bits}", f"F_{t}"
+    masks = group.masks(size, length, seed)
+    named(ring, group.ring_protocol, ring_domain, "phases modulo 2^l", names)
+    named(residues, group.field_protocol, field_domain, "phases modulo t", names)
+    try:
+        masks.append_words(ring, group.ring_protocol, ring_domain)
+        masks.append_sums(ring, group.ring_protocol, ring_domain)
+        first = round_ltz_circuit_odd_ring(
+            contributors=masks.summands, size=size, l=length, ring_length=bits, masks="stored", r=Segment(size, (masks.vectors + 1) * size)
+        )
+        opened = group.run(group.ring_protocol, ring_domain, first, persistence=ring, seed=seed)
+        opened[:size] %= 1 << length
+        opened[size:] &= 1
+        masks.append_words(residues, group.field_protocol, field_domain)
+        masks.append_bits(residues, group.field_protocol, field_domain)
+        second = round_ltz_circuit_odd_field(
+            contributors=masks.summands, size=size, l=length, t=t, receiver=group.receiver, masks="stored",
+            r=Segment(size, (masks.vectors * masks.summands + 1) * size),
+        )  # fmt: skip
+        return group.run(group.field_protocol, field_domain, second, public=[opened], persistence=residues, seed=seed)
+    finally:
+        ring.wipe()
+        residues.wipe()
 
 
 def rounding_length(q: int, t: int, summands: int = 3) -> int:

@@ -7,6 +7,7 @@ Preprocessing is a list of sections. A section is an array [parts, rows, items] 
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl.persistence import KeyTest, Unsigned
+from keyquorum.model.errors import ProgramError
 
 from .rounding import RoundingGroup
 
@@ -44,7 +47,11 @@ class Section:
 
 
 class PreprocessingKind(ABC):
-    """Items of one form, which a pool stores, and how they are made for one committee. An item serves one operation."""
+    """Items of one form, which a pool stores, and how they are made for one committee. An item serves one operation.
+
+    ``verified``: whether no input of a party has to be right, so that committees that verify products can make and use them."""
+
+    verified: bool = False
 
     @property
     @abstractmethod
@@ -66,9 +73,9 @@ class PreprocessingKind(ABC):
     def begins_with_opening(self) -> bool:
         """Whether the online part begins with an opening to all members, whose messages compare their context."""
 
-    @abstractmethod
     def parts(self, group: RoundingGroup) -> int:
         """Components of a share: summands that a party knows, or a share and its MAC."""
+        return group.parts
 
     @abstractmethod
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
@@ -81,9 +88,9 @@ class Variant(PreprocessingKind):
     rounding: str
 
     @property
-    @abstractmethod
     def words(self) -> int:
         """64-bit words of a share."""
+        return 1
 
     @abstractmethod
     def use(
@@ -96,6 +103,17 @@ class Variant(PreprocessingKind):
         gives every member its shares of the rounded phases, [parts, size]; a member's number, or ``all``, gives that member (all) the words
         themselves, [1, size], and others None.
         """
+
+
+def agreed_names(group: RoundingGroup, preprocessing: Sequence[Unsigned], context: bytes) -> list[KeyTest]:
+    """The names of the items' draws, once all parties have agreed on the items and their purpose: one exchange of a digest of 256 bits. Nothing was sent under the items before. For
+    committees that verify products; raises ProgramError for items without a name."""
+    if not isinstance(preprocessing, Preprocessing) or not preprocessing.key_tests or not isinstance(group.backend, Embedded):
+        raise ProgramError("items of a committee that verifies products lack the name of their draw: take them from a pool of this version")
+    names = preprocessing.key_tests
+    said = b"".join(len(part).to_bytes(8, "little") + part for part in (context, *(name.tobytes() for name in names)))
+    group.backend.session.compare("items of the pool, and their purpose", hashlib.sha256(said).digest())
+    return names
 
 
 def comparison_ands(length: int) -> int:

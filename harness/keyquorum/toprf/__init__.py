@@ -11,7 +11,11 @@ with Toprf("committee", "prf", "committee/receiver-web.pem") as toprf:
 
 from __future__ import annotations
 
+from .baseline import gates_evaluate, gates_fill
 from .client import Toprf
-from .service import EvaluationStatus, Filled, set_policy, toprf_fill, toprf_keygen, toprf_share, toprf_status
+from .service import EvaluationStatus, Filled, set_policy, toprf_encrypt, toprf_fill, toprf_keygen, toprf_share, toprf_status, write_circuit
 
-__all__ = ["EvaluationStatus", "Filled", "Toprf", "set_policy", "toprf_fill", "toprf_keygen", "toprf_share", "toprf_status"]
+__all__ = [
+    "EvaluationStatus", "Filled", "Toprf", "gates_evaluate", "gates_fill", "set_policy", "toprf_encrypt", "toprf_fill", "toprf_keygen", "toprf_share",
+    "toprf_status", "write_circuit",
+]  # fmt: skip

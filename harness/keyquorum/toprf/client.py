@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+
+import numpy as np
 
 from keyquorum import api
 from keyquorum.api import PathLike
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.subset import subset_of
-from keyquorum.schemes.prf.evaluate import check_evaluation
-from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, check_output, combined, finalised, point_of, shared_points
+from keyquorum.schemes.prf.client_masks import MOST_MASKED, opened_masks, same_values
+from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, check_output, finalised
+from keyquorum.schemes.prf.functions import inner_of
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.serve.client import Channels
 
@@ -38,10 +42,11 @@ class Toprf:
         whole = api.as_committee(committee)
         self._committee = whole if parties is None else subset_of(whole, parties)
         self._head = {} if parties is None else {"parties": sorted(parties)}
-        check_evaluation(self._committee, "circuit")
-        self._key_id = load_prf_key(api.key_folder(whole, key)).key_id
+        info = load_prf_key(api.key_folder(whole, key))
+        self._key_id, self._inner = info.key_id, inner_of(info.parameters)
+        self._inner.check(self._committee, "circuit")
         self._blocks, self._output, self._domain = check_output(output_bytes), output_bytes, domain
-        point_of(b"", domain, output_bytes)  # refuses a domain that is too long
+        self._inner.point(b"", domain, output_bytes)  # refuses a domain that is too long
         if not Path(identity).exists():
             raise ParameterError(f"{identity}: no such identity: make one with keyquorum receiver")
         self._channels = Channels(self._committee, Path(identity), places, timeout, wait)
@@ -61,7 +66,7 @@ class Toprf:
         return self.evaluate_many([data])[0]
 
     def evaluate_many(self, inputs: Iterable[bytes]) -> list[bytes]:
-        """The values of inputs, in their order, by requests of up to 1,024 inputs. Each input counts as an evaluation, also one that occurs twice.
+        """The values of inputs, in their order, by requests of up to 1,024 inputs (64 where shares have MACs). Each input counts as an evaluation, also one that occurs twice.
 
         Raises :class:`.RefusedByPolicy` if a party's policy allows no more, :class:`.Refused`, or PartyError. Requests before the one that failed
         were counted, and their values are lost: :meth:`evaluate_each` gives them."""
@@ -69,9 +74,9 @@ class Toprf:
 
     def evaluate_each(self, inputs: Iterable[bytes]) -> Iterator[bytes]:
         """As :meth:`evaluate_many`, one value after another, as soon as its request is answered: an error loses none of the values before."""
-        given = list(inputs)
-        for first in range(0, len(given), MOST_INPUTS):
-            yield from self._request(given[first : first + MOST_INPUTS])
+        given, most = list(inputs), MOST_MASKED if self._committee.authenticated else MOST_INPUTS
+        for first in range(0, len(given), most):
+            yield from self._request(given[first : first + most])
 
     def derive(self, data: bytes, info: bytes = b"", salt: bytes = b"", length: int = 32) -> bytes:
         """A key of ``length`` bytes from one input: HKDF with SHA-256 (RFC 5869) of D, which the value of :meth:`evaluate` does not reveal. ``info``: the
@@ -83,10 +88,25 @@ class Toprf:
         return hkdf(self._request([data], derives=True)[0], info, salt, length)
 
     def _request(self, inputs: Sequence[bytes], derives: bool = False) -> list[bytes]:
-        points = [point_of(data, self._domain, self._output) for data in inputs]
-        answers = self._channels.ask(shared_points(self._committee, points), {"key": self._key_id, "output": self._output, **self._head})
-        blocks, size = combined(self._committee, answers, len(inputs) * self._blocks), self._blocks * BLOCK
+        points = [self._inner.point(data, self._domain, self._output) for data in inputs]
+        head = {"key": self._key_id, "output": self._output, **self._head}
+        if self._committee.authenticated:
+            blocks = self._by_masks(points, head)
+        else:
+            answers = self._channels.ask(self._inner.shared(self._committee, points), head)
+            blocks = self._inner.combined(self._committee, answers, len(inputs) * self._blocks)
+        size = self._blocks * BLOCK
         return [finalised(data, self._domain, self._output, blocks[size * i : size * (i + 1)], derives) for i, data in enumerate(inputs)]
+
+    def _by_masks(self, points: Sequence[bytes], head: dict[str, object]) -> bytes:
+        """The blocks of points, from parties whose shares have MACs: see :mod:`keyquorum.schemes.prf.client_masks`. Two requests. Raises PartyError for wrong answers."""
+        size, count, name = self._committee.size, len(points), secrets.token_hex(16)
+        answers = self._channels.ask([b""] * size, {**head, "id": name, "masks": count})
+        known = opened_masks(self._committee, answers, count, self._blocks)
+        masked = np.frombuffer(b"".join(points), np.uint8).reshape(count, BLOCK) ^ known.masks
+        answers = self._channels.ask([masked.tobytes()] * size, {**head, "use": name})
+        padded = same_values(self._committee, answers, count * self._blocks * BLOCK)
+        return (np.frombuffer(padded, np.uint8).reshape(known.pads.shape) ^ known.pads).tobytes()
 
 
 def check_derived(length: int) -> None:

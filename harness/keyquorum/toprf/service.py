@@ -7,42 +7,70 @@ import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from keyquorum import api
 from keyquorum.api import KeygenResult, PathLike
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.model.needs import require_disk
+from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import is_hex
+from keyquorum.model.subset import members_of
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import Progress, RunReport
+from keyquorum.parties.jobs import subset_field
 from keyquorum.plans.pool_jobs import check_fill
 from keyquorum.plans.pool_store import chunks_bytes
 from keyquorum.schemes.prf.evaluate import check_evaluation
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
-from keyquorum.schemes.prf.key import AES, load_prf_key
+from keyquorum.schemes.prf.key import AES, LEGENDRE, load_prf_key
 from keyquorum.schemes.prf.policy import HOUR, POLICY, EvaluationPolicy, read_policy, write_policy
 from keyquorum.schemes.prf.tables import CHUNK, aes_tables
-from keyquorum.schemes.subset_shares import check_subsets
+from keyquorum.schemes.prf_lwe.circuit import aes_circuit
+from keyquorum.schemes.tfhe.boolean import bootstraps_of
+from keyquorum.schemes.tfhe.key import load_tfhe_key
 from keyquorum.serve.wire import certificate_of
 
+FUNCTIONS = {"aes": AES.name, "legendre": LEGENDRE.name}
+"""Names of functions, with their parameter sets."""
 
-def toprf_keygen(committee: Committee | PathLike, key: str, progress: Progress | None = None) -> KeygenResult:
-    """Makes a key of AES-128 among all parties of this host, each a process of its own, over TLS. Nothing of it is ever opened. It is
-    :func:`keyquorum.keygen` with the parameter set ``prf-aes128``."""
-    return api.keygen(committee, key, AES.name, progress=progress)
+
+def toprf_keygen(committee: Committee | PathLike, key: str, progress: Progress | None = None, prf: str = "aes") -> KeygenResult:
+    """Makes a key among all parties of this host, each a process of its own, over TLS. Nothing of it is ever opened. ``prf``: the function, ``aes`` (AES-128)
+    or ``legendre`` (the Legendre PRF). It is :func:`keyquorum.keygen` with the parameter set ``prf-aes128`` or ``prf-legendre127``. Raises ParameterError for
+    another name, and for a committee that has no shares of such keys."""
+    if prf not in FUNCTIONS:
+        raise ParameterError(f"unknown function {prf!r}: choose one of {', '.join(FUNCTIONS)}")
+    return api.keygen(committee, key, FUNCTIONS[prf], progress=progress)
 
 
 def toprf_share(committee: Committee | PathLike, key: str, members: int, progress: Progress | None = None) -> int:
     """Makes shares of a key for every subset of ``members`` parties, among all parties of this host, each a process of its own, over TLS. From then on
-    any ``members`` parties evaluate, and any ``members`` together have the key. Returns the bytes stored at each party. An earlier sharing is replaced.
+    any ``members`` parties evaluate, and any ``members`` together have the key. It is :func:`keyquorum.share`, for a key of a PRF."""
+    load_prf_key(api.key_folder(committee, key))
+    return api.share(committee, key, members, progress)
 
-    Raises ParameterError for committees with MACs, for less than 2 or more than threshold + 1 members, and above 64 MB a party."""
+
+def toprf_encrypt(committee: Committee | PathLike, key: str, tfhe: str, progress: Progress | None = None) -> Path:
+    """Encrypts the round keys of a key of AES-128 under a key for TFHE-rs of the same committee, among all parties of this host, each a process of its own, over TLS:
+    whoever has the public files evaluates the function on encrypted inputs. Returns the file of 1,408 ciphertexts, in the folder of the key ``tfhe``.
+
+    Raises ParameterError for committees that cannot make such keys, KeyFileError for keys of other schemes."""
     committee = api.as_committee(committee)
-    info = load_prf_key(api.key_folder(committee, key))
-    size = check_subsets(committee, info, members)
-    run_processes(committee.folder, {"kind": "toprf_share", "key": key, "members": members}, progress)
-    return size
+    folder = api.key_folder(committee, tfhe)
+    load_prf_key(api.key_folder(committee, key))
+    load_tfhe_key(folder)
+    results = run_processes(committee.folder, {"kind": "toprf_encrypt", "key": key, "tfhe": tfhe}, progress)
+    return folder / str(results[0]["file"])
+
+
+def write_circuit(file: PathLike) -> int:
+    """Writes AES-128 as bootstraps of TFHE-rs, for ``keyquorum-tfhe circuit``: inputs are the 128 bits of a block, from the lowest bit of its first byte, and those of the round keys.
+    Returns the number of bootstraps. A few MB at most; no party is needed."""
+    schedule = bootstraps_of(aes_circuit())
+    save_file(Path(file), "".join(f"{line}\n" for line in schedule.lines()).encode())
+    return len(schedule.bootstraps)
 
 
 @dataclass(frozen=True)
@@ -65,13 +93,15 @@ def toprf_fill(
     chunk: int = CHUNK,
     progress: Progress | None = None,
     io_timeout: float = 120.0,
+    parties: Sequence[int] | None = None,
 ) -> Filled:
     """Makes one-time material for ``items`` blocks among all parties of this host, each a process of its own, over TLS. ``table`` takes a value of 16
     bytes from one item, and one of 32 bytes from two; all keys of the committee share the pool. ``circuit`` takes none from a pool: ANDs of replicated shares
     need none, and additive shares get triples while the parties evaluate. ``chunk``: blocks that are made at a time, which bounds the memory.
+    ``parties``: a subset makes them, for its evaluations (:func:`toprf_share`), in a pool of its own.
 
     Raises ParameterError, ResourceError without room on the disk, and PoolError while a party uses the pool: then serve with ``--keep``."""
-    committee = api.as_committee(committee)
+    committee = members_of(api.as_committee(committee), parties)
     if items < 1:
         raise ParameterError(f"{items} items: choose at least 1")
     check_evaluation(committee, method)
@@ -84,7 +114,9 @@ def toprf_fill(
     here = committee.local_parties()
     tables = aes_tables(committee)
     require_disk(f"a pool of {items:,} items more", len(here) * chunks_bytes(tables.sections, committee.share_parts, items, chunk), committee.folder)
-    results = run_processes(committee.folder, {"kind": "toprf_fill", "count": items, "chunk": chunk}, progress, io_timeout=io_timeout)
+    results = run_processes(
+        committee.folder, {"kind": "toprf_fill", "count": items, "chunk": chunk, **subset_field(parties)}, progress, io_timeout=io_timeout
+    )
     pool, left = results[0]["pool"], results[0]["available"]
     reports = tuple(RunReport.from_json(result["report"]) for result in results)
     return Filled(method, items, f"pool {pool}: {items:,} items made, {left:,} left; a block takes one", pool, left, reports)
@@ -115,9 +147,11 @@ def _fingerprint(committee: Committee, party: int, receiver: str) -> str:
 
 @dataclass(frozen=True)
 class EvaluationStatus:
-    """What a party of this host has counted. ``last_hour``: evaluations by receiver (SHA-256 of its certificate)."""
+    """What a party of this host has counted. ``prf``: the parameter set of the function. ``last_hour``: evaluations by receiver (SHA-256 of its
+    certificate)."""
 
     party: int
+    prf: str
     policy: EvaluationPolicy | None
     total: int
     last_hour: dict[str, int]
@@ -132,10 +166,12 @@ def toprf_status(committee: Committee | PathLike, key: str) -> list[EvaluationSt
         counts = read_journal(folder / JOURNAL, info.key_id)
         policy = read_policy(folder / POLICY, info.key_id) if (folder / POLICY).exists() else None
         recent = {line.receiver: counts.used(line.receiver, now) for line in counts.lines if line.time > now - HOUR}
-        found.append(EvaluationStatus(party, policy, counts.total, recent))
+        found.append(EvaluationStatus(party, info.parameters.name, policy, counts.total, recent))
     if not found:
         raise CommitteeError(f"{committee.folder}: no party of the committee is on this host")
     return found
 
 
-__all__ = ["EvaluationStatus", "Filled", "set_policy", "toprf_fill", "toprf_keygen", "toprf_share", "toprf_status"]
+__all__ = [
+    "FUNCTIONS", "EvaluationStatus", "Filled", "set_policy", "toprf_encrypt", "toprf_fill", "toprf_keygen", "toprf_share", "toprf_status", "write_circuit",
+]  # fmt: skip

@@ -94,8 +94,10 @@ const ELEMENTS: u64 = 200;
 fn total(values: u64, parties: u32, prime_bits: u32) -> f64 {
     // Of `lift`: 2^6 + parties · 2^bits ≤ 2^60.
     let bits = 59 - (parties - 1).ilog2() - 1;
+    // Of its tests: parties · width ≤ 2^61 − 2^23.
+    let width = ((1 << 61) - (1 << 23)) / u64::from(parties);
     of_attempts(Some(prime_bits))
-        + lift(values, bits)
+        + lift(values, bits).hypot(lift_tests(values, width))
         + residues(ELEMENTS * values, parties - 1, 61)
 }
 

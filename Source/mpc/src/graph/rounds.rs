@@ -76,10 +76,15 @@ impl<P: Protocol, E: Element> Graph<P, E> {
         self.note_failure(made)
     }
 
-    /// Verifies everything that was opened so far, before a value is given to the caller.
-    pub fn verify(&mut self, protocol: &mut P, net: &mut dyn Transport) -> Result<()> {
+    /// Verifies everything that was opened so far, before a value is given to the caller; `reads`: the caller reads an opened value, for which
+    /// [`Protocol::check_before_reading`] decides.
+    pub fn verify(&mut self, protocol: &mut P, net: &mut dyn Transport, reads: bool) -> Result<()> {
         self.refuse_after_failure()?;
-        let Some(task) = protocol.check() else {
+        let task = match reads {
+            true => protocol.check_before_reading(),
+            false => protocol.check(),
+        };
+        let Some(task) = task else {
             return Ok(());
         };
         let checked = self.run_apart(protocol, net, task);

@@ -1,6 +1,6 @@
 //! Arithmetic on vectors: what needs no messages, and products of secrets.
 
-use keyquorum_math::{Domain, Element};
+use keyquorum_math::{Domain, DomainKind, Element};
 
 use super::{Computation, mismatch, sizes, wrong};
 use crate::engine::ClearOp;
@@ -10,6 +10,19 @@ use crate::protocol::Protocol;
 use crate::select::*;
 use crate::task::then;
 use crate::value::{Kind, Value, zip};
+
+/// `base` to the power of `exponent`, which is public.
+fn power<D: Domain>(domain: &D, base: D::E, exponent: u128) -> D::E {
+    let bits = (0..u128::BITS - exponent.leading_zeros()).rev();
+    bits.fold(domain.one(), |power, bit| {
+        let square = domain.mul(power, power);
+        if (exponent >> bit) & 1 == 1 {
+            domain.mul(square, base)
+        } else {
+            square
+        }
+    })
+}
 
 /// 2^exponent in the domain.
 pub(super) fn power_of_two<D: Domain>(domain: &D, mut exponent: u128) -> D::E {
@@ -350,6 +363,31 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                 .collect();
             out.map(Value::Clear)
                 .ok_or_else(|| EngineError::usage("division of a clear value by zero"))
+        })
+    }
+
+    /// [`Engine::clear_legendre`](crate::engine::Engine::clear_legendre).
+    pub(super) fn legendre_symbols(&mut self, a: &Handle) -> Result<Handle> {
+        if a.kind() != Kind::Clear {
+            return Err(wrong("a Legendre symbol", a));
+        }
+        let q = match self.domain.kind() {
+            DomainKind::Fq(q) => u128::from(q),
+            DomainKind::WideFq(q) => q,
+            other => {
+                return Err(EngineError::usage(format!(
+                    "Legendre symbols are of elements of a prime field, not of {other}: take a prime"
+                )));
+            }
+        };
+        let d = self.domain.clone();
+        self.local(&[a], Kind::Clear, a.size(), move |_, inputs| {
+            let Some(Value::Clear(x)) = inputs.first().map(|v| &**v) else {
+                return mismatch();
+            };
+            // Euler's criterion.
+            let symbols = x.iter().map(|v| power(&d, *v, q / 2)).collect();
+            Ok(Value::Clear(symbols))
         })
     }
 

@@ -49,7 +49,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             ));
         }
         let n = a.size();
-        let value = self.forced(a)?;
+        let value = self.forced(a, false)?;
         let Value::Secret(share) = &*value else {
             return Err(wrong("split_to_n_summands", a));
         };

@@ -181,7 +181,11 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn open_low(&mut self, a: &Handle, bits: u32) -> Result<Handle> {
-        self.opened_low(a, bits)
+        self.opened_low(a, bits, false)
+    }
+
+    fn open_masked(&mut self, a: &Handle, bits: u32) -> Result<Handle> {
+        self.opened_low(a, bits, true)
     }
 
     fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle> {
@@ -314,6 +318,10 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.integers(op, a, b)
     }
 
+    fn clear_legendre(&mut self, a: &Handle) -> Result<Handle> {
+        self.legendre_symbols(a)
+    }
+
     fn clear_inv(&mut self, a: &Handle) -> Result<Handle> {
         self.inverses(a)
     }
@@ -340,7 +348,7 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
     }
 
     fn read_bits(&mut self, a: &Handle) -> Result<Vec<u8>> {
-        match &*self.forced(a)? {
+        match &*self.forced(a, true)? {
             Value::ClearBits(v) => Ok(keyquorum_math::bits::unpack(v, a.size())?),
             _ => Err(EngineError::usage(
                 "a secret value cannot be read: reveal it first",
@@ -375,12 +383,32 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
             .bind(u64::from_le_bytes([a, b, c, d, e, f, g, h]));
     }
 
+    fn defer_checks(&mut self, deferred: bool) -> Result<()> {
+        self.flush()?;
+        self.protocol.defer_checks(deferred);
+        Ok(())
+    }
+
+    fn give_random(&mut self, data: &[u8], n: usize) -> Result<()> {
+        let share = self.given(data, n)?;
+        self.protocol.give_random::<D>(share)
+    }
+
+    fn give_mask(&mut self, owner: usize, data: &[u8], known: &[u64]) -> Result<()> {
+        let share = self.given(data, known.len())?;
+        let known = known.iter().map(|v| self.shares.from_u128((*v).into()));
+        let known = known.collect();
+        self.protocol.give_mask::<D>(owner, share, known)
+    }
+
     fn flush(&mut self) -> Result<()> {
         let before = self.graph.stats.rounds;
         let mut inner = self.session.lock()?;
         let result = self.graph.flush(&mut self.protocol, inner.net.as_mut());
-        let result =
-            result.and_then(|()| self.graph.verify(&mut self.protocol, inner.net.as_mut()));
+        let result = result.and_then(|()| {
+            self.graph
+                .verify(&mut self.protocol, inner.net.as_mut(), false)
+        });
         drop(inner);
         self.session
             .count_rounds(self.graph.stats.rounds - before)?;

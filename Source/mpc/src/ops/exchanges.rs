@@ -47,7 +47,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     }
 
     /// [`Engine::open_low`](crate::engine::Engine::open_low).
-    pub(super) fn opened_low(&mut self, a: &Handle, bits: u32) -> Result<Handle> {
+    pub(super) fn opened_low(&mut self, a: &Handle, bits: u32, masked: bool) -> Result<Handle> {
         if a.kind() != Kind::Secret {
             return Err(wrong("opening low bits", a));
         }
@@ -61,7 +61,11 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         self.communicate(&[a], Kind::Clear, n, move |p, inputs| {
             match inputs.first().map(|v| &**v) {
                 Some(Value::Secret(x)) => {
-                    Ok(then(p.open_low(&low, x)?, |_, v| Ok(Value::Clear(v))))
+                    let opened = match masked {
+                        true => p.open_masked(&low, x)?,
+                        false => p.open_low(&low, x)?,
+                    };
+                    Ok(then(opened, |_, v| Ok(Value::Clear(v))))
                 }
                 _ => mismatch(),
             }

@@ -15,6 +15,8 @@ mod transform;
 
 use std::sync::Arc;
 
+pub(crate) use self::stored::NAME_BYTES;
+
 use keyquorum_math::Domain;
 use zeroize::Zeroizing;
 
@@ -136,14 +138,15 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         handles.iter().map(|h| self.graph.own(h)).collect()
     }
 
-    fn forced(&mut self, a: &Handle) -> Result<Arc<Value<D::E>>> {
+    /// The value, and everything verified that was opened before; `reads`: for a caller that reads an opened value.
+    fn forced(&mut self, a: &Handle, reads: bool) -> Result<Arc<Value<D::E>>> {
         let id = self.graph.own(a)?;
         let before = self.graph.stats.rounds;
         let mut inner = self.session.lock()?;
         let result = self.graph.force(&mut self.protocol, inner.net.as_mut(), id);
         let result = result.and_then(|value| {
             self.graph
-                .verify(&mut self.protocol, inner.net.as_mut())
+                .verify(&mut self.protocol, inner.net.as_mut(), reads)
                 .map(|()| value)
         });
         drop(inner);
@@ -166,7 +169,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     }
 
     fn read_elements(&mut self, a: &Handle) -> Result<Vec<D::E>> {
-        match &*self.forced(a)? {
+        match &*self.forced(a, true)? {
             Value::Clear(v) if v.len() != a.size() => Err(outside()),
             Value::Personal(_, Some(v)) if v.len() != a.size() => Err(outside()),
             Value::Clear(v) => Ok(v.clone()),

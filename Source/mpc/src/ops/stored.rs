@@ -18,12 +18,12 @@ use crate::task::then;
 use crate::value::{Kind, Share, Value};
 
 /// Bytes of the public name of a run or a key test, which was tossed: the same at all parties.
-const NAME_BYTES: usize = 16;
+pub(crate) const NAME_BYTES: usize = 16;
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
     /// [`Engine::export`](crate::engine::Engine::export).
     pub(super) fn exported(&mut self, a: &Handle) -> Result<Vec<u8>> {
-        match &*self.forced(a)? {
+        match &*self.forced(a, false)? {
             Value::Secret(share) => {
                 share.check(self.protocol.parts(), a.size())?;
                 let mut out = Vec::with_capacity(self.protocol.parts() * share.len() * D::E::BYTES);
@@ -42,6 +42,18 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
 
     /// [`Engine::import`](crate::engine::Engine::import).
     pub(super) fn imported(&mut self, data: &[u8], n: usize) -> Result<Handle> {
+        self.refuse_untested(data)?;
+        let share = self.taken_in(data, n)?;
+        Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n))
+    }
+
+    /// A stored share that the protocol takes in: [`Engine::give_random`](crate::engine::Engine::give_random).
+    pub(super) fn given(&mut self, data: &[u8], n: usize) -> Result<Share<D::E>> {
+        self.refuse_untested(data)?;
+        self.taken_in(data, n)
+    }
+
+    fn refuse_untested(&mut self, data: &[u8]) -> Result<()> {
         self.graph.refuse_after_failure()?;
         if self.protocol.names_runs() && data.iter().any(|byte| *byte != 0) {
             let domain = self.domain.kind();
@@ -62,11 +74,11 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                 )));
             }
         }
-        self.taken_in(data, n)
+        Ok(())
     }
 
     /// A share from raw words, whichever MAC key it is under.
-    fn taken_in(&mut self, data: &[u8], n: usize) -> Result<Handle> {
+    fn taken_in(&mut self, data: &[u8], n: usize) -> Result<Share<D::E>> {
         self.graph.refuse_after_failure()?;
         let parts = self.protocol.parts();
         let word = parts * D::E::BYTES;
@@ -105,7 +117,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             share = Share::zeros(parts, 0);
         }
         self.protocol.note_stored(&self.shares, &share)?;
-        Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n))
+        Ok(share)
     }
 
     /// [`Engine::key_test`].
@@ -165,6 +177,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         // Other elements at another party would look like another key, and burn the keys.
         self.compare_names(name)?;
         let stored = self.taken_in(elements, n)?;
+        let stored = self.graph.insert(Value::Secret(stored), Kind::Secret, n);
         let done = self.communicate(&[&stored], Kind::Clear, 0, |p, inputs| {
             let Some(Value::Secret(stored)) = inputs.first().map(|value| &**value) else {
                 return Err(EngineError::internal(
@@ -175,7 +188,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                 Ok(Value::Clear(Vec::new()))
             }))
         })?;
-        self.forced(&done)?;
+        self.forced(&done, false)?;
         self.note_key_test(name)
     }
 

@@ -1,5 +1,7 @@
 //! Properties and capabilities of protocols. Each protocol has one [`Descriptor`] beside its implementation; [`super::table`] lists them.
 
+use keyquorum_math::DomainKind;
+
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::session::Opening;
@@ -42,7 +44,7 @@ pub struct Descriptor {
     pub oblivious_transfer: bool,
     /// Whether values can be opened through one party ([`super::Openings::King`]).
     pub king_openings: bool,
-    /// Whether a committee of this name can be made. The others are for single programs.
+    /// Whether a committee of this name can be made. The others are for single programs. Which plans it runs is for each plan to say.
     pub committee: bool,
     /// The protocols that a committee of this protocol runs.
     pub partners: fn() -> Partners,
@@ -108,6 +110,8 @@ pub struct Domains {
     pub ring: Option<u32>,
     /// Primes q of F_q; `None`: no fields.
     pub field: Option<Primes>,
+    /// Whether primes may have more than 64 bits, if there are fields.
+    pub wide_fields: bool,
 }
 
 impl Domains {
@@ -116,10 +120,21 @@ impl Domains {
         bits: false,
         ring: None,
         field: None,
+        wide_fields: false,
     };
 
-    /// The kinds, in words.
-    pub(super) fn words(&self) -> String {
+    /// Whether an engine can be opened in a domain of this kind, whatever the prime.
+    pub(super) fn admit(&self, domain: DomainKind) -> bool {
+        match domain {
+            DomainKind::Bits => self.bits,
+            DomainKind::Z2k(k) => self.ring.is_some_and(|most| k <= most),
+            DomainKind::Fq(_) => self.field.is_some(),
+            DomainKind::WideFq(_) => self.field.is_some() && self.wide_fields,
+        }
+    }
+
+    /// The kinds, in words; for a refusal of a domain.
+    pub(super) fn words(&self, refused: DomainKind) -> String {
         let mut words = Vec::new();
         match self.ring {
             Some(k) if k < MOST_RING_BITS => words.push(format!("modulo 2^k for k up to {k}")),
@@ -127,7 +142,9 @@ impl Domains {
             None => {}
         }
         if self.field.is_some() {
-            words.push("over prime fields".to_owned());
+            let short = matches!(refused, DomainKind::WideFq(_)) && !self.wide_fields;
+            let most = if short { " of at most 62 bits" } else { "" };
+            words.push(format!("over prime fields{most}"));
         }
         if self.bits {
             words.push("on bits".to_owned());
@@ -160,9 +177,9 @@ pub enum Primes {
 
 impl Primes {
     /// The primes in words, and what goes wrong otherwise, if `prime` is not one of them.
-    pub(super) fn refusal(self, prime: u64, parties: usize) -> Option<(String, &'static str)> {
+    pub(super) fn refusal(self, prime: u128, parties: usize) -> Option<(String, &'static str)> {
         match self {
-            Self::AboveParties { reason } if prime <= parties as u64 => {
+            Self::AboveParties { reason } if prime <= parties as u128 => {
                 Some((format!("above {parties}"), reason))
             }
             Self::LongerThan { bits, reason } if prime >> bits == 0 => {

@@ -19,6 +19,7 @@ pub static EMULATE: Descriptor = Descriptor {
         bits: true,
         ring: Some(MOST_RING_BITS),
         field: Some(Primes::Any),
+        wide_fields: true,
     },
     binary: true,
     least_parties: 1,

@@ -26,8 +26,9 @@ pub use additive::{Additive, Arithmetic, Channel, Openings};
 pub use authenticated::{Authenticated, Peer};
 pub use emulate::Emulate;
 pub use replicated::Replicated;
-pub(crate) use shamir::subset_factor;
 pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
+pub(crate) use shamir::{fingerprint, subset_factor};
+pub(crate) use verified::different_seeds;
 
 /// A task whose result is a share.
 pub type ShareTask<P, E> = SendFn<P, Share<E>>;
@@ -144,6 +145,15 @@ pub trait Protocol: Sized + Send + 'static {
         self.open(low, &reduced)
     }
 
+    /// [`Protocol::open_low`] of values under masks that serve once, of which the check may be deferred.
+    fn open_masked<D: Domain>(
+        &mut self,
+        low: &D,
+        a: &Share<D::E>,
+    ) -> Result<ClearTask<Self, D::E>> {
+        self.open_low(low, a)
+    }
+
     /// Opens a share to one party, under a fresh zero sharing where the shares could reveal more than the value.
     fn open_to<D: Domain>(
         &mut self,
@@ -231,6 +241,31 @@ pub trait Protocol: Sized + Send + 'static {
         None
     }
 
+    /// As [`Protocol::check`], before an opened value is read. Where checks are deferred, values that were opened under masks need none yet.
+    fn check_before_reading(&mut self) -> Option<SendFn<Self, ()>> {
+        self.check()
+    }
+
+    /// Whether openings under masks wait for their check until something else is opened: [`crate::Engine::defer_checks`]. Protocols without MACs open nothing that
+    /// would wait.
+    fn defer_checks(&mut self, _deferred: bool) {}
+
+    /// Takes in stored random elements, which hide what is above opened values: [`crate::Engine::give_random`].
+    fn give_random<D: Domain>(&mut self, _stored: Share<D::E>) -> Result<()> {
+        Err(no_stored_masks())
+    }
+
+    /// Takes in stored random elements that `owner` knows, under which values are opened to it: [`crate::Engine::give_mask`]. `known`: the elements at their owner, zeros
+    /// elsewhere.
+    fn give_mask<D: Domain>(
+        &mut self,
+        _owner: usize,
+        _stored: Share<D::E>,
+        _known: Vec<D::E>,
+    ) -> Result<()> {
+        Err(no_stored_masks())
+    }
+
     /// Whether shares are stored with the name of the run that made them, which all parties compare before they use them.
     fn names_runs(&self) -> bool {
         false
@@ -269,6 +304,12 @@ pub trait Protocol: Sized + Send + 'static {
         a: &Share<D::E>,
         m: usize,
     ) -> Result<Vec<Vec<Share<u64>>>>;
+}
+
+fn no_stored_masks() -> EngineError {
+    EngineError::usage(
+        "this protocol masks no openings with stored elements: give them to a protocol with MACs",
+    )
 }
 
 /// The same value under the name of another type, if it is the same type.

@@ -82,7 +82,7 @@ pub enum Refusal {
         /// Primes that it works over.
         wanted: String,
         /// The requested prime.
-        prime: u64,
+        prime: u128,
         /// Why.
         reason: &'static str,
     },
@@ -174,35 +174,28 @@ impl Descriptor {
     /// # Errors
     /// [`Refusal::Domain`] or [`Refusal::Prime`].
     pub fn check_domain(&self, domain: DomainKind, parties: usize) -> Result<(), Refusal> {
-        match (domain, &self.domains) {
-            (DomainKind::Bits, Domains { bits: true, .. }) => Ok(()),
-            (
-                DomainKind::Z2k(k),
-                Domains {
-                    ring: Some(most), ..
-                },
-            ) if k <= *most => Ok(()),
-            (
-                DomainKind::Fq(prime),
-                Domains {
-                    field: Some(primes),
-                    ..
-                },
-            ) => match primes.refusal(prime, parties) {
-                None => Ok(()),
-                Some((wanted, reason)) => Err(Refusal::Prime {
-                    protocol: self.name,
-                    parties,
-                    wanted,
-                    prime,
-                    reason,
-                }),
-            },
-            _ => Err(Refusal::Domain {
+        if !self.domains.admit(domain) {
+            return Err(Refusal::Domain {
                 protocol: self.name,
-                serves: self.domains.words(),
+                serves: self.domains.words(domain),
                 domain,
                 cure: self.cure(domain, parties),
+            });
+        }
+        let prime = match domain {
+            DomainKind::Fq(prime) => prime.into(),
+            DomainKind::WideFq(prime) => prime,
+            DomainKind::Bits | DomainKind::Z2k(_) => return Ok(()),
+        };
+        let refusal = self.domains.field.and_then(|p| p.refusal(prime, parties));
+        match refusal {
+            None => Ok(()),
+            Some((wanted, reason)) => Err(Refusal::Prime {
+                protocol: self.name,
+                parties,
+                wanted,
+                prime,
+                reason,
             }),
         }
     }
@@ -212,17 +205,12 @@ impl Descriptor {
         let partners = (self.partners)();
         let partner = match domain {
             DomainKind::Z2k(_) => partners.ring,
-            DomainKind::Fq(_) => Some(partners.field),
+            DomainKind::Fq(_) | DomainKind::WideFq(_) => Some(partners.field),
             DomainKind::Bits => None,
         };
         let fits = |p: &&Descriptor| {
-            let admits = match (domain, &p.domains) {
-                (DomainKind::Bits, domains) => domains.bits,
-                (DomainKind::Z2k(k), domains) => domains.ring.is_some_and(|most| k <= most),
-                (DomainKind::Fq(_), domains) => domains.field.is_some(),
-            };
             p.name != self.name
-                && admits
+                && p.domains.admit(domain)
                 && p.adversary >= self.adversary
                 && p.check_parties(parties).is_ok()
         };
@@ -314,6 +302,20 @@ mod tests {
                 None,
                 DomainKind::Z2k(128),
                 "spdz2k works modulo 2^k for k up to 80, not over Z2^128: take a smaller -R",
+            ),
+            (
+                "shamir",
+                3,
+                None,
+                DomainKind::WideFq((1 << 127) - 1),
+                "shamir works over prime fields of at most 62 bits, not over F_170141183460469231731687303715884105727: take rep-field, or -P prime",
+            ),
+            (
+                "ring",
+                3,
+                None,
+                DomainKind::WideFq((1 << 127) - 1),
+                "ring works modulo 2^k, not over F_170141183460469231731687303715884105727: take rep-field, or -R k",
             ),
             (
                 "semi-bin",

@@ -78,6 +78,7 @@ pub static REP_FIELD: Descriptor = Descriptor {
     summary: "replicated, 3 parties, 1 corruption, semi-honest",
     domains: Domains {
         field: Some(Primes::Any),
+        wide_fields: true,
         ..Domains::NONE
     },
     mp_spdz: Some(MpSpdz {
@@ -102,7 +103,7 @@ fn party(opening: &Opening<'_>) -> Result<Replicated> {
     let me = opening.party();
     let (next, _) = opening.pair_prgs((me + 1) % 3)?;
     let (_, previous) = opening.pair_prgs((me + 2) % 3)?;
-    Ok(Replicated::new(me, next, previous))
+    Ok(Replicated::new(me, next, previous).corrupted(opening.adversary()))
 }
 
 /// One party of the replicated protocol.

@@ -114,6 +114,7 @@ fn unary(engine: &mut dyn Engine, op: Unary, a: &Handle) -> Result<Handle> {
     match op {
         Unary::Neg => engine.neg(a),
         Unary::Not => engine.not(a),
+        Unary::ClearLegendre => engine.clear_legendre(a),
         Unary::ClearInv => engine.clear_inv(a),
         Unary::Sum(length) => engine.sum(a, length),
         Unary::Slice { start, step, count } => engine.slice(a, start, step, count),
@@ -122,6 +123,7 @@ fn unary(engine: &mut dyn Engine, op: Unary, a: &Handle) -> Result<Handle> {
         Unary::Shuffle(unit) => engine.shuffle(a, unit),
         Unary::Open => engine.open(a),
         Unary::OpenLow(bits) => engine.open_low(a, bits),
+        Unary::OpenMasked(bits) => engine.open_masked(a, bits),
         Unary::OpenTo(party) => engine.open_to(a, party),
     }
 }

@@ -25,6 +25,8 @@ pub enum Unary {
     Neg,
     /// Negation of bits.
     Not,
+    /// Legendre symbols of clear elements.
+    ClearLegendre,
     /// Inverses of clear elements.
     ClearInv,
     /// Sums over consecutive groups of this length.
@@ -48,6 +50,8 @@ pub enum Unary {
     Open,
     /// Opening of so many low bits.
     OpenLow(u32),
+    /// Opening of so many low bits, under masks.
+    OpenMasked(u32),
     /// Opening to one party.
     OpenTo(usize),
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq};
+use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq, Zq128};
 use keyquorum_ot::Security;
 
 use super::streams::MacLinks;
@@ -102,7 +102,7 @@ impl Session {
 
     /// Refuses an engine that would take from the others of this session what they promise. Engines that verify products are not among some of the parties: a
     /// party outside cannot be waited for before an opening. Nor do they share a session with others, which open at once.
-    fn admit(&self, descriptor: &'static Descriptor) -> Result<()> {
+    pub(crate) fn admit(&self, descriptor: &'static Descriptor) -> Result<()> {
         let (protocol, verifies) = (descriptor.name, descriptor.verifies_products());
         if verifies && self.lock()?.whole.is_some() {
             return Err(Refusal::Subgroup { protocol }.into());
@@ -218,6 +218,11 @@ impl Opening<'_> {
         self.session.private_prg(self.index, self.options)
     }
 
+    /// The adversary of this party: honest, but for tests.
+    pub(crate) fn adversary(&self) -> Corruption {
+        Corruption::clone(&self.session.adversary)
+    }
+
     /// [`Session::unsettled`].
     pub(crate) fn unsettled(&self) -> Arc<Unsettled> {
         self.session.unsettled()
@@ -253,6 +258,7 @@ impl Opening<'_> {
     pub(crate) fn in_any_domain<P: Protocol>(&self, protocol: P) -> Result<Box<dyn Engine>> {
         Ok(match self.domain {
             DomainKind::Fq(q) => self.alike(protocol, Zq::new(q).map_err(invalid)?),
+            DomainKind::WideFq(q) => self.alike(protocol, Zq128::new(q).map_err(invalid)?),
             DomainKind::Z2k(k) if k <= 64 => self.alike(protocol, Z2k64::new(k).map_err(invalid)?),
             DomainKind::Z2k(k) => self.alike(protocol, Z2k128::new(k).map_err(invalid)?),
             DomainKind::Bits => self.alike(protocol, BitLanes),

@@ -10,13 +10,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyquorum_math::DomainKind;
-use keyquorum_net::{Length, Transport};
+use keyquorum_net::{Length, TamperedTransport, Transport};
 use keyquorum_ot::MacKey;
 use sha3::digest::{ExtendableOutput, Update, XofReader};
 use zeroize::Zeroizing;
 
 pub(crate) use self::engines::{Opening, invalid};
 use self::streams::{MacLinks, derive};
+use crate::adversary::{Corruption, Omitting, honest};
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
 use crate::links::Link;
@@ -83,6 +84,8 @@ pub struct Session {
     guard: Arc<Guard>,
     /// Shared by all engines that verify products.
     unsettled: Arc<Unsettled>,
+    /// Of this party, for all its engines.
+    adversary: Corruption,
     party: usize,
     parties: usize,
 }
@@ -108,6 +111,23 @@ impl Session {
     /// Opens a session over connected channels: pairs of parties agree on common seeds.
     pub fn new(net: Box<dyn Transport>) -> Result<Self> {
         Self::over(net, None)
+    }
+
+    /// [`Session::new`] of a party in one process with all others, which ignores the verdicts of these checks. For tests that show what a check is there for: the type of
+    /// the transport rules out networks. Comparisons outside of protocols (of seeds, names, and numbers that parties toss) stay.
+    ///
+    /// # Errors
+    /// As [`Session::new`].
+    pub fn without_checks<F>(
+        net: TamperedTransport<F>,
+        omitted: impl IntoIterator<Item = Check>,
+    ) -> Result<Self>
+    where
+        F: FnMut(usize, &[u8]) -> Vec<Vec<u8>> + Send + 'static,
+    {
+        let mut session = Self::new(Box::new(net))?;
+        session.adversary = Arc::new(Omitting(omitted.into_iter().collect()));
+        Ok(session)
     }
 
     /// A session over channels that are those of `whole`, if any.
@@ -153,6 +173,9 @@ impl Session {
         let openings = whole
             .as_ref()
             .map_or(Ok(Openings::default()), Self::openings)?;
+        let adversary = whole
+            .as_ref()
+            .map_or_else(honest, |whole| Corruption::clone(&whole.adversary));
         let inner = Inner {
             net,
             rounds: 0,
@@ -171,6 +194,7 @@ impl Session {
             inner: Arc::new(Mutex::new(inner)),
             guard,
             unsettled: Arc::default(),
+            adversary,
             party,
             parties,
         })

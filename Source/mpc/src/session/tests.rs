@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod burned;
+mod joint;
 mod toss;
 
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -12,18 +14,25 @@ use keyquorum_net::{Transport, local_mesh};
 
 use super::{EngineOptions, Session};
 
-/// Runs one thread a party; `wrap` changes the transport of a party.
+/// Runs one thread a party; `wrap` changes the transport of a party. All have their sessions when the first goes on: who breaks off at once does not disturb
+/// the set-up of others.
 fn parties<T: Send + 'static>(
     n: usize,
     wrap: impl Fn(usize, Box<dyn Transport>) -> Box<dyn Transport>,
     body: impl Fn(Session) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
+    let open = Arc::new(Barrier::new(n));
     let threads: Vec<_> = local_mesh(n, Duration::from_secs(20))
         .into_iter()
         .enumerate()
         .map(|(party, transport)| {
             let (transport, body) = (wrap(party, Box::new(transport)), body.clone());
-            thread::spawn(move || body(Session::new(transport).unwrap()))
+            let open = Arc::clone(&open);
+            thread::spawn(move || {
+                let session = Session::new(transport);
+                open.wait();
+                body(session.unwrap())
+            })
         })
         .collect();
     threads.into_iter().map(|t| t.join().unwrap()).collect()

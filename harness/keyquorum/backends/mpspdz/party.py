@@ -23,7 +23,7 @@ from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import Protocol
 from keyquorum.programs import Call
 
-from ..base import Backend, Ints, ProgramOutput
+from ..base import Backend, Ints, OpeningMasks, ProgramOutput
 from . import commands
 from .certificates import make_certificate, trust_certificate
 from .checkout import Checkout, check_parties, protocol_named
@@ -106,12 +106,15 @@ class MpSpdz(Backend):
         seed: bytes | None = None,
         keep: bool = False,
         context: bytes = b"",
+        masks: OpeningMasks | None = None,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
         if seed is not None:
             raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
         if context:
             raise ParameterError("MP-SPDZ cannot bind a context to its messages: use the embedded engine")
+        if masks is not None:
+            raise ParameterError("MP-SPDZ takes no stored masks of openings: use the embedded engine")
         entry, where, words = protocol_named(protocol), Domain.parse(domain), list(call.words)
         t = threshold if entry.chooses_threshold else None
         check_parties(entry, self._parties, t)

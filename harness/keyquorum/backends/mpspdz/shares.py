@@ -5,18 +5,21 @@ those of element 1. A :class:`Persistence` has component after component. The he
 sharing it ends with the party's share of the MAC key. Words are little-endian; over a field they are in Montgomery
 form, x * 2^64 mod q.
 
-==========  ==================  ==========================================  =====================
-protocol    name in the header  domain in the header                        components
-==========  ==================  ==========================================  =====================
-emulate     Z2^k                u32 k                                       the value itself
-ring        replicated Z2^k     u32 k                                       s_i, s_(i-1)
-rep-field   replicated gfp      0, u32 bytes, big-endian prime, u32 1       s_i, s_(i-1)
-shamir      Shamir gfp          the same                                    f(i + 1)
-semi2k      Z2^k                u32 k                                       s_i
-semi        gfp                 as over other fields                        s_i
-spdz2k      SPDZ2^(k+64)        u32 k + 64                                  s_i, MAC (2 words each)
-mascot      SPDZ gfp            as over other fields                        s_i, MAC
-==========  ==================  ==========================================  =====================
+=============  ============================  =======================================  ======================
+protocol       name in the header            domain in the header                     components
+=============  ============================  =======================================  ======================
+emulate        Z2^k                          u32 k                                    the value itself
+ring           replicated Z2^k               u32 k                                    s_i, s_(i-1)
+rep-field      replicated gfp                0, u32 bytes, big-endian prime, u32 1    s_i, s_(i-1)
+mal-rep-ring   malicious replicated Z2^k     u32 k                                    s_i, s_(i-1)
+mal-rep-field  malicious replicated gfp      as over other fields                     s_i, s_(i-1)
+shamir         Shamir gfp                    as over other fields                     f(i + 1)
+mal-shamir     Shamir gfp                    as over other fields                     f(i + 1)
+semi2k         Z2^k                          u32 k                                    s_i
+semi           gfp                           as over other fields                     s_i
+spdz2k         SPDZ2^(k+64)                  u32 k + 64                               s_i, MAC (2 words each)
+mascot         SPDZ gfp                      as over other fields                     s_i, MAC
+=============  ============================  =======================================  ======================
 """
 
 from __future__ import annotations

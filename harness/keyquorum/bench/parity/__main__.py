@@ -23,7 +23,7 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.terminal.output import console
 
-from .cases import PARTIES, PROTOCOLS, cases, declared
+from .cases import PARTIES, PROTOCOLS, cases, runs_on
 from .embedded import EmbeddedRows
 from .mpspdz import MpSpdzRows
 from .outcome import Case, Measured, Outcome, wrong
@@ -86,7 +86,7 @@ def compare(checkout: Checkout, protocol: str, repeats: int, only: str, show: Ca
         for index, case in enumerate(cases(protocol)):
             if only not in case.label:
                 continue
-            here = ours is not None and protocol in declared(case.program, case.variant, everywhere=False)
+            here = ours is not None and runs_on(protocol, case.program, case.variant, everywhere=False)
             mine = ours.measure(index, case) if ours is not None and here else None
             other = theirs.measure(case)
             compared = Compared(protocol, case, mine, other, difference(case, reference(case), mine, other))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from keyquorum.model.protocols import COMMITTEES, Protocol
 from keyquorum.programs import Call, Layout, signatures
 from keyquorum.programs.header import header
+from keyquorum.sharing.variants import comparison_ands
 
 from ..operands import summand_rows
 from .odd import odd_roundings
@@ -56,6 +57,15 @@ def scale(protocol: Protocol) -> Scale:
 def declared(program: str, variant: str, everywhere: bool = True) -> set[str]:
     """The protocols that a program's header names, for a variant. ``everywhere``: also those on MP-SPDZ alone."""
     return header(program).protocols(variant, everywhere)
+
+
+def runs_on(protocol: str, program: str, variant: str, everywhere: bool = True) -> bool:
+    """Whether a variant runs on a protocol. One that verifies products runs what the semi-honest protocol of the same sharing runs, which headers name."""
+    here = COMMITTEES[protocol]
+    named = [
+        p.name for p in COMMITTEES.values() if here.names_runs and p.adversary == "semi-honest" and (p.sharing, p.ring) == (here.sharing, here.ring)
+    ]
+    return not declared(program, variant, everywhere).isdisjoint(named or [protocol])
 
 
 def _bounded(deviation: float, bound: int) -> Callable[[Outcome], str]:
@@ -103,7 +113,7 @@ class _Builder:
         self.modulus = Q60
 
     def case(self, call: Call, variant: str = "", **rest: Any) -> Iterator[Case]:
-        if self.protocol in declared(call.program, variant):
+        if runs_on(self.protocol, call.program, variant):
             rest.setdefault("domain", self.domain)
             yield Case(call.program, variant, call.words, **rest)
 
@@ -145,6 +155,8 @@ class _Builder:
                 yield from self.case(of_trits(program, "poly", Q60), "poly", private=private, appended=n)
             indicators = {i: np.concatenate([w[:n] == 1, w[:n] == 2]).astype(np.int64) for i, w in private.items()}
             yield from self.case(of_trits(program, "bits"), "bits", private=indicators, appended=n)
+        given = {i: np.concatenate([w[:n] == 1, w[:n] == 2]).astype(np.int64) for i, w in self.inputs(trits).items()}
+        yield from self.case(signatures.trit_inputs(contributors=CONTRIBUTORS, N=n), private=given, appended=2 * CONTRIBUTORS * n)
         x = self.rng.integers(-32, 32, n, dtype=np.int64)
         masks = self.inputs(lambda: self.uniform(45, n))
         modulus = domain_modulus(self.domain)
@@ -197,6 +209,17 @@ class _Builder:
             yield from self.rounding(compares, n)
         yield from stored_roundings(self, n)
         yield from odd_roundings(self, CONTRIBUTORS, n, PLAIN_MODULUS)
+        degree, bits = self.scale.degree, 47
+        in_ring = signatures.round_ltz_ring(N=degree, count=1, t=PLAIN_MODULUS, k=bits, receiver=1)
+        secret = self.rng.integers(-1, 2, degree)
+        yield from self.case(in_ring, public=self.uniform(bits, 2 * degree), shares=secret)
+        yield from self.case(signatures.rlwe_phase_ring(N=degree, count=1, k=bits), public=self.uniform(bits, 2 * degree), shares=secret)
+        stored = [self.uniform(62, degree)]
+        for _ in range(2):
+            r, a, b = self.uniform(bits, degree), *(self.uniform(1, comparison_ands(bits) * degree).reshape(-1, degree) for _ in range(2))
+            stored += [r, *(r >> i & 1 for i in range(bits)), np.stack([a, b, a & b], axis=1).ravel()]
+        online = signatures.round_ltz_ring_online(size=degree, t=PLAIN_MODULUS, k=bits, destination=1)
+        yield from self.case(online, shares=np.concatenate(stored))
 
     def rounding(self, compares: bool, n: int) -> Iterator[Case]:
         """By `round_ltz_circuit`, which compares, or by `round_mask_open`."""
@@ -215,7 +238,7 @@ class _Builder:
         first = odd_ring(contributors=CONTRIBUTORS, size=n, l=ell)
         yield from self.case(first, private=private, shares=z % (1 << ell))
         second = odd_field(contributors=CONTRIBUTORS, size=n, l=ell, t=t, receiver=1)
-        if self.protocol in declared(second.program, ""):
+        if runs_on(self.protocol, second.program, ""):
             ring = Case(first.program, "", first.words, RING, private=private, shares=z % (1 << ell))
             opened = np.array(reference(ring).public, dtype=np.int64)
             yield from self.case(second, domain=f"F_{t}", private=private, public=opened, shares=z % t)

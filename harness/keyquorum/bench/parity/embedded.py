@@ -53,7 +53,7 @@ def together(case: Case, results: list[Json]) -> Outcome:
     return Outcome(first["appended"], first["public"], {i: r["personal"] for i, r in enumerate(results) if r["personal"]})
 
 
-@party_job("bench:parity", {"protocol": str, "repeats": int, "row": int})
+@party_job("bench:parity", {"protocol": str, "repeats": int, "row": int}, verified=True)
 def parity_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:parity``: row number ``row`` of ``protocol``, ``repeats`` times; the results of this party."""
     protocol, case = job["protocol"], cases(job["protocol"])[job["row"]]

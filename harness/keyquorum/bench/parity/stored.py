@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.programs import Layout, Segment, signatures
+from keyquorum.schemes.prf.client_masks import times
 
 from .outcome import Case, Outcome
 from .reference import reference
@@ -36,6 +37,25 @@ def _triples(size: int, count: int) -> Callable[[Outcome], str]:
     def check(outcome: Outcome) -> str:
         a, b, c = np.moveaxis(np.array([int(v) & 1 for v in outcome.appended]).reshape(count, 3, size), 1, 0)
         return "" if np.array_equal(c, a & b) else "triples that are none"
+
+    return check
+
+
+def _products(size: int, words: int) -> Callable[[Outcome], str]:
+    def check(outcome: Outcome) -> str:
+        bits = np.array([int(v) & 1 for v in outcome.appended], np.uint8).reshape(2 * words + 1, 64, size)
+        elements = np.ascontiguousarray(np.packbits(bits, axis=1, bitorder="little").transpose(0, 2, 1)).view("<u8")[:, :, 0].astype(np.uint64)
+        return "" if np.array_equal(times(elements[:words], elements[words]), elements[words + 1 :]) else "products that are none"
+
+    return check
+
+
+def _opening_masks(words: dict[int, np.ndarray], size: int, count: int) -> Callable[[Outcome], str]:
+    def check(outcome: Outcome) -> str:
+        rows = np.array([int(v) % 2**64 for v in outcome.appended], dtype=object).reshape(count + len(words), size)
+        if not all(row.tolist() == [int(v) % 2**64 for v in words[i]] for i, row in enumerate(rows[count:])):
+            return "elements that are not those of the parties"
+        return "" if len(set(rows[:count].ravel())) > count * size * 0.99 else "elements that are not random"
 
     return check
 
@@ -81,6 +101,19 @@ def _round_keys(size: int) -> Callable[[Outcome], str]:
     return check
 
 
+def _uniform(modulus: int) -> Callable[[Outcome], str]:
+    """Distinct numbers whose mean is within 6 standard errors of that of uniform elements."""
+
+    def check(outcome: Outcome) -> str:
+        values = [int(v) % modulus for v in outcome.appended]
+        mean, count = sum(values) / len(values) / modulus, len(values)
+        return (
+            "" if len(set(values)) == count and abs(mean - 0.5) < 6 * (12 * count) ** -0.5 else f"{count} elements of mean {mean:.3f} of the modulus"
+        )
+
+    return check
+
+
 def _one_hot(size: int) -> Callable[[Outcome], str]:
     def check(outcome: Outcome) -> str:
         made = np.array([int(v) for v in outcome.appended])
@@ -99,6 +132,11 @@ def _aes(builder: Any) -> Iterator[Case]:
     for direction in DIRECTIONS:
         call = signatures.aes_blocks(size=BLOCKS, direction=direction, destination="all", blocks=layout["blocks"], keys=layout["keys"])
         yield from builder.case(call, "" if direction == "encrypt" else direction, shares=shares)
+    layout = Layout(masks=BLOCKS * 128, keys=1408, pads=BLOCKS * 128)
+    masked = signatures.aes_blocks_masked(size=BLOCKS, masks=layout["masks"], keys=layout["keys"], pads=layout["pads"])
+    bits = builder.rng.integers(0, 2, BLOCKS * 256 + 1408)
+    yield from builder.case(masked, public=builder.rng.integers(0, 2, BLOCKS * 128), shares=bits)
+    yield from builder.case(signatures.client_masks(size=SPARSE, words=3), appended=64 * 7 * SPARSE, check=_products(SPARSE, 3))
     size = SPARSE
     yield from builder.case(signatures.aes_hot(size=size), appended=42240 * size, check=_one_hot(size))
     r = builder.rng.integers(0, 256, 160 * size)
@@ -171,7 +209,13 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     """``builder``: of the cases of one protocol; ``n``: vector length."""
     rng, n = builder.rng, min(n, 256)
     yield from builder.case(signatures.sample_bits(size=n), appended=n, check=_bits)
+    if builder.in_field:
+        keys = signatures.legendre_keys(bits=n, degree=2)
+        yield from builder.case(keys, appended=2 * n, check=_uniform(builder.modulus))
     yield from builder.case(signatures.and_triples(size=n, count=3), appended=9 * n, check=_triples(n, 3))
+    known = builder.inputs(lambda: rng.integers(-(2**62), 2**62, n))
+    opening = signatures.opening_masks(contributors=len(known), size=n, count=2)
+    yield from builder.case(opening, private=known, appended=(2 + len(known)) * n, check=_opening_masks(known, n, 2))
     degree, modulus = 64, 1 << 60
     a, b = rng.integers(0, modulus, (n, degree)), rng.integers(0, modulus, n)
     public = np.concatenate([part for i in range(0, n, 100) for part in (a[i : i + 100].ravel(), b[i : i + 100])])

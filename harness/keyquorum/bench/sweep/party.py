@@ -34,7 +34,7 @@ def phases_of(timer: Timer, cpu_seconds: float = 0.0) -> list[PhaseReport]:
     return [PhaseReport("offline", *offline, 0.0, *offline), online]
 
 
-@party_job("bench:sweep", {"suite": str, "name": str, "protocol": str, "batch": int, "warm_up": int, "repeats": int})
+@party_job("bench:sweep", {"suite": str, "name": str, "protocol": str, "batch": int, "warm_up": int, "repeats": int}, verified=True)
 def bench_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:sweep``: program ``name`` of ``suite`` under ``protocol``, with ``batch`` results. ``warm_up`` runs are not measured,
     ``repeats`` runs are, with a report each. After ``patience`` seconds, by party 0's clock, no further run starts."""

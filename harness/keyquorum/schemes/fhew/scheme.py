@@ -49,6 +49,8 @@ class FhewScheme(LweScheme):
     old_metadata = ""
     job_fields: ClassVar[Mapping[str, type]] = {"noise": str}
     options = ("noise",)
+    subset_vectors = 0  # prime fields
+    verified = False
     metadata = FhewKeyInfo
     request_type = FhewRequest
 
@@ -141,7 +143,7 @@ class FhewScheme(LweScheme):
         save_file(output, data)
         return EncryptedFile(output, data, info)
 
-    def vectors_needed(self, ciphertexts: Sequence[LweCiphertexts]) -> int:
+    def vectors_needed(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts]) -> int:
         """See :class:`.Scheme`. The ring secret alone."""
         return 1
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, public_noise, residues
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, require_embedded
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Layout
@@ -25,6 +26,7 @@ from .key import LweKeyInfo, parameters_from_json, sharing_of
 class LweRequest(KeyRequest):
     """An LWE key to be made. It has no options."""
 
+    verified: ClassVar[bool] = True
     parameters: LweParameters
 
     def to_json(self) -> Plain:
@@ -44,8 +46,10 @@ class LweRequest(KeyRequest):
         sharing_of(committee, self.parameters)
 
     def warnings(self, committee: Committee | None = None) -> list[str]:
-        """None."""
-        return []
+        """For a committee that makes such keys and does not decrypt under them."""
+        if committee is None or not committee.verifies_products or committee.ring_protocol is not None:
+            return []
+        return [f"{committee.protocol} has no decryption of LWE yet: nobody can decrypt what is encrypted under this key"]
 
     def needs(self, committee: Committee) -> Needs | None:
         """A few thousand shares are next to nothing."""
@@ -64,6 +68,7 @@ def make_lwe_key(context: PartyContext, parameters: LweParameters, seed: bytes |
     """Makes a secret jointly; every party calls this. Rounds and bytes are those of `sample_bits`. ``seed``: INSECURE, tests."""
     committee = context.committee
     protocol, domain = sharing_of(committee, parameters)
+    require_embedded(committee, context.backend.name)
     described = json.dumps([asdict(parameters), committee.protocol, committee.size, committee.threshold]).encode()
     context.session.compare("LWE key parameters", hashlib.sha256(described).digest())
     key_id = hashlib.sha256(b"keyquorum LWE key" + context.session.toss(32) + described).hexdigest()[:32]

@@ -36,6 +36,8 @@ MOST_CIPHERTEXTS = 4096
 """Most LWE ciphertexts of a request: up to 64 MiB. Receivers send longer files in parts."""
 NUMBER = 8
 """Bytes of a message in JSON, at most: it has up to 16 bits."""
+NOISE_IN_VIEW = ("round_mask_open", "round_flood")
+"""Roundings whose results depend on the noise."""
 SEAL_OPTIONS = {"galois_elements": "--step is for Galois keys of SEAL", "policy": "a policy is for CKKS"}
 
 
@@ -61,6 +63,8 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     batch = 4096
     most_asked = MOST_CIPHERTEXTS
     names_key = True
+    subset_vectors = 1
+    verified = True
     metadata: ClassVar[type[LweKeyInfo]] = LweKeyInfo
     """Class of the metadata of keys."""
     options: ClassVar[tuple[str, ...]] = ()
@@ -221,9 +225,9 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
 
     def check_served(self, committee: Committee, rounding: str) -> None:
         """See :class:`.Scheme`."""
-        if committee.authenticated:
+        if committee.verifies_products and rounding in NOISE_IN_VIEW:
             raise ParameterError(
-                f"{committee.protocol}: a receiver outside the committee cannot check MACs: decrypt to a party (--to), or serve with another committee"
+                f"{rounding} tells of the noise, and so of the secret key, to receivers outside: {committee.protocol} serves LWE with round_ltz_circuit or round_ltz_table"
             )
 
     def unit(self, parameters: Parameters) -> int:
@@ -254,7 +258,16 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         own = _own(parameters)
         sharing_of(committee, own)
         triples = rounding == "round_ltz_circuit" and committee.rounds_with_triples
-        return LweVariant(rounding, own, width, levels, triples and not committee.authenticated, committee.authenticated)
+        return LweVariant(
+            rounding,
+            own,
+            width,
+            levels,
+            triples and not committee.authenticated,
+            committee.authenticated,
+            committee.verifies_products,
+            committee.size,
+        )
 
     def masked_limit(self, parameters: Parameters) -> str:
         """See :class:`.Scheme`."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.programs import Call
@@ -26,8 +27,11 @@ from keyquorum.programs.signatures import (
     round_mask,
     round_mask_open_online,
 )
+from keyquorum.sharing.joint import joined_name, named
+from keyquorum.sharing.openings import make_masks, masks_of, masks_section
+from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import VARIANTS, Destination, Preprocessing, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.variants import VARIANTS, Destination, Preprocessing, Section, Variant, agreed_names, comparison_ands, low_mask
 
 Words = NDArray[np.uint64]
 FLOOD_SECURITY = 40
@@ -38,7 +42,9 @@ FLOOD_SECURITY = 40
 class LweVariant(Variant):
     """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables. ``triples``: whether the triples of the ANDs of
     `round_ltz_circuit` are stored as well; ANDs of replicated shares need none. ``authenticated``: the shares have MACs, under
-    the committee's key; they are stored with all their bits."""
+    the committee's key; they are stored with all their bits, and triples always. The last section is then what openings take (:class:`.OpeningMasks`):
+    random elements, elements that each of the ``parties`` knows, and a row of those that this party knows. ``verified``: products are verified, and preprocessing has
+    the name of its draw. No party inputs anything then either: masks are sums of random bits of the protocol."""
 
     rounding: str
     parameters: LweParameters
@@ -46,8 +52,12 @@ class LweVariant(Variant):
     levels: int = 2
     triples: bool = False
     authenticated: bool = False
+    verified: bool = False
+    parties: int = 0
 
     def __post_init__(self) -> None:
+        if self.authenticated and self.parties < 2:
+            raise ParameterError("preprocessing with MACs is for a number of parties, each of which may be the receiver")
         if self.rounding not in VARIANTS:
             raise ParameterError(f"unknown rounding {self.rounding!r}: choose one of {', '.join(VARIANTS)}")
         if self.rounding == "round_flood":
@@ -85,9 +95,20 @@ class LweVariant(Variant):
         return max([self.parameters.message_bits, *(s + 1 for sizes in self.table_groups[1] for s in sizes)])
 
     @property
-    def _stores_bits(self) -> bool:
-        """Whether the circuit gets its mask bit by bit: bits with MACs would have to be converted one by one, and it compares without."""
-        return self.rounding == "round_ltz_circuit" and not self.authenticated
+    def stores_triples(self) -> bool:
+        return self.rounding == "round_ltz_circuit" and (self.triples or self.authenticated)
+
+    @property
+    def openings(self) -> int:
+        """Values that the online program opens for a decryption, the message included."""
+        if self.rounding == "round_ltz_table":
+            return 2 + sum(len(sizes) for sizes in self.table_groups[1])
+        return 2 + (2 * comparison_ands(self.parameters.noise_length) if self.stores_triples else 0)
+
+    @property
+    def defers_checks(self) -> bool:
+        """Whether the checks of openings are deferred, with what they take from the pool. With `round_flood` nothing is opened but the message."""
+        return self.authenticated and self.rounding != "round_flood"
 
     @property
     def words(self) -> int:
@@ -101,15 +122,18 @@ class LweVariant(Variant):
     @property
     def sections(self) -> list[Section]:
         """What a decryption needs, in the order of the share files."""
-        return [Section(s.rows, 64, 2) for s in self._sections] if self.authenticated else self._sections
+        if not self.authenticated:
+            return self._sections
+        made = [Section(s.rows, 64, 2) for s in self._sections]
+        return [*made, masks_section(self.openings, self.parties)] if self.defers_checks else made
 
     @property
     def _sections(self) -> list[Section]:
         p = self.parameters
         mask = Section(1, p.ring_bits)
-        if self._stores_bits:
-            made = [mask, Section(p.noise_length, 1), Section(1, p.message_bits)]
-            return [*made, Section(3 * comparison_ands(p.noise_length), 1)] if self.triples else made
+        if self.rounding == "round_ltz_circuit":
+            made = [mask, Section(p.noise_length, 1), *([] if self.authenticated else [Section(1, p.message_bits)])]
+            return [*made, Section(3 * comparison_ands(p.noise_length), 1)] if self.stores_triples else made
         if self.rounding == "round_ltz_table":
             blocks, groups = self.table_groups
             rows = sum(c << w for c, w in blocks) + sum(1 + (2 << s) for sizes in groups for s in sizes)
@@ -125,27 +149,31 @@ class LweVariant(Variant):
         """The preprocessing of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
         p, made = self.parameters, Persistence()
         length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
-        circuit, table = self._stores_bits, self.rounding == "round_ltz_table"
+        circuit, table = self.rounding == "round_ltz_circuit", self.rounding == "round_ltz_table"
         ring = f"Z2^{p.ring_bits}"
         if table and self.authenticated:
             # A MAC is modulo the ring that the mask is in. One program makes both, from bits known in both domains.
             group.run(group.ring_protocol, ring, self._ltz_tables(size, "made"), persistence=made, seed=seed)
         else:
-            mask = round_mask(size=size, l=length, bits="all" if circuit or table else "sum", extra=int(circuit))
+            mask = round_mask(size=size, l=length, bits="all" if circuit or table else "sum", extra=int(circuit and not self.authenticated))
             group.run(group.ring_protocol, ring, mask, persistence=made, seed=seed)
         rows = made.words.reshape(made.words.shape[0], -1, size * self.words)
-        sections = [rows]
+        sections, names = [rows], list(made.key_tests)
         if circuit:
-            sections = [rows[:, :1], rows[:, 1 : 1 + length], rows[:, 1 + length :]]
-            if self.triples:
+            sections = [rows[:, :1], rows[:, 1 : 1 + length], *([] if self.authenticated else [rows[:, 1 + length :]])]
+            if self.stores_triples:
                 triples = Persistence()
-                group.run(group.ring_protocol, "Z2^1", and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
-                sections.append(triples.words.reshape(rows.shape[0], -1, size).copy())
+                # With MACs they are elements modulo the ring that the comparison is in.
+                triples_ring = ring if self.authenticated else "Z2^1"
+                group.run(group.ring_protocol, triples_ring, and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
+                sections.append(triples.words.reshape(rows.shape[0], -1, size * self.words).copy())
                 triples.wipe()
         elif table:
-            sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed)]
+            sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed, names)]
+        if self.defers_checks:
+            sections.append(make_masks(group, group.ring_protocol, p.ring_bits, self.parties, self.openings, size, seed))
         result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
-        result = Preprocessing(result, made.key_tests)
+        result = Preprocessing(result, [joined_name("items", names)] if self.verified else made.key_tests)
         made.wipe()
         if table:
             sections[1][...] = 0
@@ -154,13 +182,16 @@ class LweVariant(Variant):
     def _ltz_tables(self, size: int, masks: Literal["stored", "made"]) -> Call:
         return ltz_tables(size=size, l=self.parameters.noise_length, b=self.width, levels=self.levels, masks=masks)
 
-    def _tables(self, group: RoundingGroup, bits: Words, size: int, seed: bytes | None) -> Words:
-        """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need."""
+    def _tables(self, group: RoundingGroup, bits: Words, size: int, seed: bytes | None, names: list[KeyTest]) -> Words:
+        """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need. ``names``: of the run that made the bits; that of the tables is appended."""
         bits = bits & low_mask(self.table_bits)
         tables = Persistence.from_words(bits.reshape(bits.shape[0], -1))
         domain = f"Z2^{self.table_bits}"
+        if self.verified:
+            named(tables, group.ring_protocol, domain, "bits of masks", names)
         group.run(group.ring_protocol, domain, self._ltz_tables(size, "stored"), persistence=tables, seed=seed)
         made: Words = tables.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
+        names += [name.copy() for name in tables.key_tests]
         tables.wipe()
         return made
 
@@ -176,17 +207,29 @@ class LweVariant(Variant):
         [1, size], and others None.
         """
         p, size = self.parameters, z.shape[1] // self.words
-        working = Persistence.from_sections([z, *(m.reshape(m.shape[0], -1) for m in preprocessing)], self.words)
+        names = agreed_names(group, preprocessing, context) if self.verified else []
+        shares = preprocessing[:-1] if self.defers_checks else preprocessing
+        flat = [m.reshape(m.shape[0], -1) for m in shares]
+        working = Persistence.from_sections([z, *flat], self.words)
         if self.authenticated:
             if not isinstance(preprocessing, Preprocessing):
                 raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
             working.take_key_tests(preprocessing.key_tests)
         domain = f"Z2^{p.ring_bits}"
-        words = group.run(group.ring_protocol, domain, _online(self, size, to), persistence=working, seed=seed, keep=True, context=context)
-        opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
-        result = working.tail(size * self.words) if to == "share" else opened
-        working.wipe()
-        return result
+        masks = masks_of(preprocessing[-1], self.openings, to) if self.defers_checks else None
+        try:
+            if names:
+                named(working, group.ring_protocol, domain, "phases and items", names)
+            words = group.run(
+                group.ring_protocol, domain, _online(self, size, to), persistence=working, seed=seed, keep=True, context=context, masks=masks
+            )
+            opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
+            return working.tail(size * self.words) if to == "share" else opened
+        finally:
+            working.wipe()
+            if masks is not None:
+                masks.wipe()
+            wipe(*(mine for mine, theirs in zip(flat, shares, strict=True) if not np.shares_memory(mine, theirs)))
 
     def messages(self, words: Words) -> NDArray[np.int64]:
         """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""
@@ -209,4 +252,4 @@ def _online(variant: LweVariant, size: int, to: Destination) -> Call:
         return round_ltz_table_online(size=size, l=l, j=j, b=variant.width, levels=variant.levels, destination=to, ring_length=k)
     if variant.rounding == "round_mask_open":
         return round_mask_open_online(size=size, l=l, j=j, destination=to, ring_length=k)
-    return round_ltz_circuit_online(size=size, l=l, j=j, destination=to, ring_length=k, triples=int(variant.triples))
+    return round_ltz_circuit_online(size=size, l=l, j=j, destination=to, ring_length=k, triples=int(variant.stores_triples))

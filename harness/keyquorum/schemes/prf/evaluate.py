@@ -13,6 +13,7 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import aes_blocks, aes_blocks_table
+from keyquorum.sharing.joint import named
 from keyquorum.sharing.variants import Preprocessing
 
 from .function import BLOCK, Bytes, blocks_of, rows_of
@@ -28,10 +29,10 @@ def check_evaluation(committee: Committee, method: str) -> None:
     if method not in METHODS:
         raise ParameterError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
     sharing_of(committee)
-    if committee.authenticated:
-        raise ParameterError(
-            f"{committee.protocol}: a receiver outside the committee cannot check MACs, and its input has none: serve with a committee of rep-field or semi"
-        )
+    if committee.verifies_products and method == "table":
+        raise ParameterError(f"{committee.protocol}: one-time tables are semi-honest so far: serve with --method circuit")
+    if committee.authenticated and method == "table":
+        raise ParameterError(f"{committee.protocol}: one-time tables with MACs are not made: serve with --method circuit")
 
 
 def evaluate_shares(context: PartyContext, key: Persistence, points: Bytes, purpose: bytes, seed: bytes | None = None) -> Bytes:
@@ -80,6 +81,7 @@ def _evaluated(
     rows, result = rows_of(points), None
     working = Persistence.from_sections([rows, key.words, *sections], key.element_words)
     try:
+        named(working, protocol, domain, f"AES of points {purpose.hex()}", key.key_tests)
         context.backend.run(
             protocol, domain, call, threshold=context.committee.threshold, persistence=working, seed=seed, keep=seed is None,
             context=purpose if seed is None else b"",

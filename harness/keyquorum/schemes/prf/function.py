@@ -1,4 +1,4 @@
-"""The function that users get, around AES-128 under the shared key, and the messages between a receiver and the parties.
+"""The function that users get, around AES-128 under the shared key (:mod:`.legendre` has the other function), and the messages between a receiver and the parties.
 
 For an input m of any length, and a domain d (bytes, at most 255; default none):
 
@@ -12,7 +12,7 @@ For an input m of any length, and a domain d (bytes, at most 255; default none):
 The last hash binds the output to the input: two inputs with the same x, which take about 2^64 hashes to find, have different outputs. It is the second
 hash of 2HashDH (Jarecki, Kiayias, Krawczyk: Round-Optimal Password-Protected Secret Sharing and T-PAKE in the Password-Only Model, ASIACRYPT 2014).
 
-A receiver sends x as summands modulo 2 of the committee's sharing; a party gets the summands that it would hold of a share. A request to a party: the
+A receiver sends x as summands of the committee's sharing (AES: modulo 2); a party gets the summands that it would hold of a share. A request to a party: the
 summands that it holds one after another, each with the 16 bytes of every input. An answer: likewise, with the blocks of every input.
 """
 
@@ -53,16 +53,21 @@ def _prefixed(domain: bytes) -> bytes:
     return bytes([len(domain)]) + domain
 
 
+def digest_of(data: bytes, domain: bytes) -> bytes:
+    """The hash of an input and a domain, of which a point is made. Raises ParameterError for a domain that is too long."""
+    return hashlib.sha256(_INPUT + _prefixed(domain) + data).digest()
+
+
 def point_of(data: bytes, domain: bytes, length: int) -> bytes:
     """x of an input, 16 bytes; x' for outputs of 32 bytes."""
-    x = bytearray(hashlib.sha256(_INPUT + _prefixed(domain) + data).digest()[:BLOCK])
+    x = bytearray(digest_of(data, domain)[:BLOCK])
     if check_output(length) > 1:
         x[-1] &= 0xFE
     return bytes(x)
 
 
 def finalised(data: bytes, domain: bytes, length: int, blocks: bytes, derives: bool = False) -> bytes:
-    """F of an input, from its blocks under AES. ``derives``: D."""
+    """F of an input, from its blocks. ``derives``: D."""
     assert len(blocks) == BLOCK * check_output(length)
     said = bytes([length]) + _prefixed(domain) + len(data).to_bytes(8, "little") + data + blocks
     return hashlib.sha256((_DERIVE if derives else _OUTPUT) + said).digest()[:length]
@@ -84,13 +89,13 @@ def shared_points(committee: Committee, points: Sequence[bytes]) -> list[bytes]:
     return [b"".join(summands[number].tobytes() for number in held_by(committee, party)) for party in range(committee.size)]
 
 
-def combined(committee: Committee, answers: Sequence[bytes | bytearray], blocks: int) -> bytes:
-    """The blocks of which the parties hold these shares. Raises PartyError, which names parties, if an answer has another length, or if two copies
-    of a summand differ: then one of the two parties computed wrongly."""
+def summands_of(committee: Committee, answers: Sequence[bytes | bytearray], blocks: int, size: int = BLOCK) -> list[Bytes]:
+    """The summands of blocks of ``size`` bytes, of which the parties hold these shares. Raises PartyError, which names parties, if an answer has another
+    length, or if two copies of a summand differ: then one of the two parties computed wrongly."""
     summands: dict[int, tuple[int, Bytes]] = {}
     for party, answer in enumerate(answers):
         held = held_by(committee, party)
-        if len(answer) != len(held) * blocks * BLOCK:
+        if len(answer) != len(held) * blocks * size:
             raise PartyError(f"party {party} sent {len(answer)} bytes for {blocks} blocks: run the same version everywhere")
         for number, mine in zip(held, np.frombuffer(bytes(answer), np.uint8).reshape(len(held), -1), strict=True):
             other, known = summands.setdefault(number, (party, mine))
@@ -99,8 +104,13 @@ def combined(committee: Committee, answers: Sequence[bytes | bytearray], blocks:
                     f"parties {other} and {party} sent different copies of summand {number} of the result, so one of them computed wrongly: "
                     "the result was dropped; ask who runs them"
                 )
+    return [summand for _, summand in summands.values()]
+
+
+def combined(committee: Committee, answers: Sequence[bytes | bytearray], blocks: int) -> bytes:
+    """The blocks of AES of which the parties hold these shares. Raises PartyError as :func:`summands_of`."""
     total = np.zeros(blocks * BLOCK, np.uint8)
-    for _, summand in summands.values():
+    for summand in summands_of(committee, answers, blocks):
         total ^= summand
     return total.tobytes()
 
@@ -117,4 +127,7 @@ def blocks_of(rows: Words) -> Bytes:
     return np.packbits(bits.transpose(0, 2, 1), axis=2, bitorder="little")
 
 
-__all__ = ["BLOCK", "MOST_INPUTS", "OUTPUTS", "blocks_of", "check_output", "combined", "finalised", "held_by", "point_of", "rows_of", "shared_points"]
+__all__ = [
+    "BLOCK", "MOST_INPUTS", "OUTPUTS", "blocks_of", "check_output", "combined", "digest_of", "finalised", "held_by", "point_of", "rows_of", "shared_points",
+    "summands_of",
+]  # fmt: skip

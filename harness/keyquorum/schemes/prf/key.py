@@ -1,4 +1,4 @@
-"""The parameter set and the metadata of keys of the pseudorandom function, and the sharing of their bits."""
+"""Parameter sets and metadata of keys of pseudorandom functions, and the sharing of their secrets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
-from keyquorum.model.protocols import COMMITTEES
+from keyquorum.model.protocols import COMMITTEES, PROTOCOLS
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
@@ -17,7 +17,7 @@ ROUND_KEY_BITS = 1408
 
 @dataclass(frozen=True)
 class PrfParameters:
-    """A pseudorandom function. ``key_bits``, ``block_bits``: of the block cipher that it is."""
+    """A pseudorandom function. ``key_bits``: of its key; ``block_bits``: of a point, and of a block of its values."""
 
     name: str
     key_bits: int
@@ -25,8 +25,24 @@ class PrfParameters:
     scheme: str = "prf"
 
 
+@dataclass(frozen=True)
+class LegendreParameters(PrfParameters):
+    """The Legendre PRF modulo a prime, with secret monic polynomials of a degree, one for each bit of the longest output."""
+
+    prime: int = 0
+    degree: int = 0
+    polynomials: int = 0
+
+    @property
+    def domain(self) -> str:
+        """The field of points and keys."""
+        return f"F_{self.prime}"
+
+
 AES = PrfParameters("prf-aes128", 128, 128)
-PRF_SETS = {AES.name: AES}
+LEGENDRE = LegendreParameters("prf-legendre127", 256 * 2 * 127, 128, prime=(1 << 127) - 1, degree=2, polynomials=256)
+"""The prime 2^127 - 1 is the largest Mersenne prime of at most 128 bits: a product is reduced by one addition of halves."""
+PRF_SETS: dict[str, PrfParameters] = {AES.name: AES, LEGENDRE.name: LEGENDRE}
 
 
 def prf_parameters(name: str) -> PrfParameters:
@@ -50,8 +66,15 @@ def domain_of(protocol: str) -> str:
     return "Z2^64" if COMMITTEES[protocol].macs else "Z2^1"
 
 
-def sharing_of(committee: Committee) -> tuple[str, str]:
-    """Protocol and domain of the shares of a key. Refuses a committee that has no shares of bits."""
+def sharing_of(committee: Committee, parameters: PrfParameters = AES) -> tuple[str, str]:
+    """Protocol and domain of the shares of a key. Refuses a committee that has no shares of bits or, for the Legendre PRF, none modulo long primes."""
+    if isinstance(parameters, LegendreParameters):
+        if not PROTOCOLS[committee.field_protocol].wide_fields:
+            takes = ", ".join(p.name for p in COMMITTEES.values() if PROTOCOLS[p.field_protocol].wide_fields)
+            raise ParameterError(
+                f"{committee.protocol} has no shares modulo primes of 127 bits, which {parameters.name} needs: take a committee of {takes}"
+            )
+        return committee.field_protocol, parameters.domain
     if committee.ring_protocol is None:
         raise ParameterError(
             f"{committee.protocol} shares over prime fields alone, and AES computes on shares of bits: take a committee of rep-field or semi"
@@ -67,7 +90,10 @@ class PrfKeyInfo(KeyInfo):
 
     @property
     def secrets(self) -> tuple[SecretVector, ...]:
-        """The bits of the round keys: 128 r + 8 i + j is bit j of byte i of round key r."""
+        """AES: the bits of the round keys, 128 r + 8 i + j is bit j of byte i of round key r. Legendre: the constant terms of all polynomials, then their
+        linear coefficients."""
+        if isinstance(self.parameters, LegendreParameters):
+            return (SecretVector(self.parameters.domain, self.parameters.polynomials * self.parameters.degree),)
         return (SecretVector(domain_of(self.protocol), ROUND_KEY_BITS),)
 
     @staticmethod
@@ -88,4 +114,16 @@ def load_prf_key(folder: Path) -> PrfKeyInfo:
     return info
 
 
-__all__ = ["AES", "PRF_SETS", "PrfKeyInfo", "PrfParameters", "domain_of", "load_prf_key", "parameters_from_json", "prf_parameters", "sharing_of"]
+__all__ = [
+    "AES",
+    "LEGENDRE",
+    "PRF_SETS",
+    "LegendreParameters",
+    "PrfKeyInfo",
+    "PrfParameters",
+    "domain_of",
+    "load_prf_key",
+    "parameters_from_json",
+    "prf_parameters",
+    "sharing_of",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from keyquorum.model.errors import ParameterError
@@ -13,7 +14,7 @@ from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 
 from .evaluations import JOURNAL, read_journal, start_evaluations
 from .inspect import KINDS
-from .key import PRF_SETS, PrfKeyInfo, PrfParameters, prf_parameters
+from .key import PRF_SETS, LegendreParameters, PrfKeyInfo, PrfParameters, prf_parameters
 from .keygen import PrfRequest, generate
 from .policy import POLICY, read_policy
 
@@ -22,12 +23,13 @@ SEAL_OPTIONS = ("relin", "galois_elements", "error_law", "policy")
 
 
 class PrfScheme(KeyScheme[PrfKeyInfo]):
-    """AES-128 under a shared key."""
+    """AES-128, or the Legendre PRF, under a shared key."""
 
     title = "PRF"
     names = ("prf",)
     order = 4
     instead = "evaluate the function with keyquorum toprf"
+    subset_vectors = 1
 
     def set_names(self) -> list[str]:
         """See :class:`.KeyScheme`."""
@@ -40,6 +42,9 @@ class PrfScheme(KeyScheme[PrfKeyInfo]):
     def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
         """See :class:`.KeyScheme`."""
         assert isinstance(parameters, PrfParameters)
+        if isinstance(parameters, LegendreParameters):
+            line = f"prf  Legendre symbols of {parameters.polynomials} polynomials of degree {parameters.degree} modulo 2^127 - 1 (keyquorum toprf)"
+            return line, asdict(parameters)
         line = f"prf  AES, key of {parameters.key_bits} bits, blocks of {parameters.block_bits} bits (keyquorum toprf)"
         return line, {"scheme": parameters.scheme, "key_bits": parameters.key_bits, "block_bits": parameters.block_bits}
 
@@ -94,12 +99,16 @@ class PrfScheme(KeyScheme[PrfKeyInfo]):
 
     def made(self, key: str, folder: Path, info: PrfKeyInfo) -> tuple[list[str], Plain]:
         """See :class:`.KeyScheme`."""
-        return [f"key {key}: shares of a key of AES-128, which no party has; keyquorum toprf serve evaluates under it"], {}
+        return [f"key {key}: shares of a key of {_title(info)}, which no party has; keyquorum toprf serve evaluates under it"], {}
 
     def check_backend(self, parameters: Parameters, backend: str, link: str | None) -> None:
         """See :class:`.KeyScheme`."""
         if backend != "embedded" or link is not None:
             raise ParameterError(f"{parameters.name}: keys of {self.title} are made on the embedded engine: leave out --backend and --link")
+
+
+def _title(info: PrfKeyInfo) -> str:
+    return "the Legendre PRF" if isinstance(info.parameters, LegendreParameters) else "AES-128"
 
 
 SCHEME = PrfScheme()

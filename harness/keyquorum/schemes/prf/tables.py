@@ -59,10 +59,6 @@ class AesTables(PreprocessingKind):
         """See :class:`.PreprocessingKind`. Before the first opening all is local."""
         return True
 
-    def parts(self, group: RoundingGroup) -> int:
-        """See :class:`.PreprocessingKind`."""
-        return group.parts
-
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
         """See :class:`.PreprocessingKind`. Rounds and bytes of every :data:`AT_ONCE` blocks are those of `aes_hot`."""
         protocol, domain = self.sharing

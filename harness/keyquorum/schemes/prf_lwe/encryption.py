@@ -67,8 +67,9 @@ class EncryptedBits:
         return pack(MAGIC, {"parameters": self.parameters.name, "key_id": key_id, "seed": self.seed.hex()}, self.bodies.astype("<u4").tobytes())
 
 
-def read_encrypted_bits(data: bytes, count: int, where: str) -> tuple[EncryptedBits, str]:
-    """Ciphertexts and the id of their key, from :meth:`EncryptedBits.to_bytes`. Raises KeyFileError for other bytes, or another number of ciphertexts."""
+def read_encrypted_bits(data: bytes, count: int | None, where: str) -> tuple[EncryptedBits, str]:
+    """Ciphertexts and the id of their key, from :meth:`EncryptedBits.to_bytes`. Raises KeyFileError for other bytes, or another number of
+    ciphertexts (None: any)."""
     damaged = KeyFileError(f"{where}: no encrypted bits, or damaged ones: copy the file from another party")
     if data[:8] != MAGIC:
         raise damaged
@@ -77,7 +78,7 @@ def read_encrypted_bits(data: bytes, count: int, where: str) -> tuple[EncryptedB
         parameters, key_id, seed = gate_parameters(header["parameters"]), header["key_id"], header["seed"]
     except (ValueError, KeyError, TypeError):
         raise damaged from None
-    if not (is_hex(key_id, 32) and is_hex(seed, 2 * SEED)) or len(body) != 4 * count:
+    if not (is_hex(key_id, 32) and is_hex(seed, 2 * SEED)) or len(body) % 4 or count not in (None, len(body) // 4):
         raise damaged
     return EncryptedBits(parameters, bytes.fromhex(seed), np.frombuffer(body, "<u4").astype(np.uint32)), key_id
 

@@ -13,7 +13,7 @@ What is opened, at keys, inputs, gates and outputs, is a bit under a mask that s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -32,11 +32,14 @@ from keyquorum.sharing.variants import Preprocessing
 from .circuit import Forms, Sums
 from .encryption import AT_ONCE, EncryptedBits, Runs
 from .key import BITS
+from .public import GateCiphertexts
 from .tables import GateTables
 
 Words = NDArray[np.uint64]
 Half = NDArray[np.uint32]
 Indices = NDArray[np.int64]
+Item = tuple[Words, EncryptedBits]
+"""Of :meth:`.GateTables.item`."""
 
 
 class Masks(Protocol):
@@ -93,7 +96,12 @@ class Evaluator:
     def _run(self, domain: str, call: Call, **options: Any) -> NDArray[np.int64]:
         return self.group.run(self.kind.protocol, domain, call, keep=True, **options)
 
-    def phases(self, bits: EncryptedBits, indices: Indices) -> Half:
+    @property
+    def decryptions_encrypted(self) -> int:
+        """Roundings of an evaluation of encrypted inputs."""
+        return self.decryptions + self.fresh
+
+    def phases(self, bits: EncryptedBits | GateCiphertexts, indices: Indices) -> Half:
         """Our components of the phases b - <a, s> of ciphertexts, [parts, count]. Local."""
         file = Persistence.from_words(self._secret.copy())
         call = lwe_phase(n=self.parameters.dimension, count=indices.size, block=AT_ONCE)
@@ -110,13 +118,43 @@ class Evaluator:
         batch, parts = bits.shape[2], bits.shape[0]
         if bits.shape[1] != self.fresh or tables[0].shape[2] != batch:
             raise ParameterError(f"{tables[0].shape[2]} items for {batch} evaluations: each takes one")
-        items = [self.kind.item(tables, i) for i in range(batch)]
-        shared = np.stack([mask for mask, _ in items], axis=2)
+
+        def opened(items: Sequence[Item]) -> Words:
+            shared = np.stack([mask for mask, _ in items], axis=2)[:, : self.fresh].reshape(parts, -1)
+            try:
+                return open_masked_bits(partial(self._run, BITS), bits.reshape(parts, -1), shared, context=context).reshape(-1, batch)
+            finally:
+                shared.fill(0)
+
+        return self._evaluated([self.kind.item(tables, i) for i in range(batch)], opened, masks)
+
+    def evaluate_encrypted(self, inputs: Sequence[GateCiphertexts], tables: Preprocessing, masks: Masks) -> Words:
+        """The same of inputs that somebody encrypted under the public key, :attr:`fresh` ciphertexts for each evaluation of the batch. **Whoever encrypts is
+        trusted**: see :mod:`.public`. Each input is decrypted with an encrypted mask to all parties, in one rounding more (:attr:`decryptions_encrypted`)."""
+        batch = len(inputs)
+        if tables[0].shape[2] != batch:
+            raise ParameterError(f"{tables[0].shape[2]} items for {batch} evaluations: each takes one")
+        for each in inputs:
+            if each.parameters != self.parameters or each.b.size != self.fresh:
+                raise ParameterError(
+                    f"{each.b.size} ciphertexts of {each.parameters.name}: an evaluation takes {self.fresh} of {self.parameters.name}"
+                )
+        own = np.arange(self.fresh)
+
+        def opened(items: Sequence[Item]) -> Words:
+            return self._decrypt(np.stack([self.phases(each, own) for each in inputs], axis=2) + self._each(items, own), masks)
+
+        return self._evaluated([self.kind.item(tables, i) for i in range(batch)], opened, masks)
+
+    def _evaluated(self, items: Sequence[Item], open_inputs: Callable[[Sequence[Item]], Words], masks: Masks) -> Words:
+        """See :meth:`evaluate`. ``open_inputs``: gives the inputs xor the masks of the items, [fresh, batch]."""
+        shared, batch = np.stack([mask for mask, _ in items], axis=2), len(items)
+        parts = shared.shape[0]
         known = np.zeros((parts, self.forms.inputs + self.forms.ands, batch), np.uint32)
         try:
-            opened = open_masked_bits(partial(self._run, BITS), bits.reshape(parts, -1), shared[:, : self.fresh].reshape(parts, -1), context=context)
+            opened = open_inputs(items)
             known[:, : self.fresh] = self._each(items, np.arange(self.fresh))
-            self._add(known[:, : self.fresh], opened.reshape(-1, batch))
+            self._add(known[:, : self.fresh], opened)
             known[:, self.fresh : self.forms.inputs] = self._constants[:, :, None]
             first = 0
             for sums, width in zip(self.forms.layers, self.forms.widths, strict=True):
@@ -155,7 +193,7 @@ class Evaluator:
         if 0 in self.group.held:
             phases[self.group.held.index(0)] += (bits << np.uint64(self.parameters.noise_length)).astype(np.uint32)
 
-    def _each(self, items: Sequence[tuple[Words, EncryptedBits]], *indices: Indices) -> Half:
+    def _each(self, items: Sequence[Item], *indices: Indices) -> Half:
         """Phases of ciphertexts of every item, [parts, count, batch]; ``indices``: one for all items, or one for each."""
         chosen = indices * len(items) if len(indices) == 1 else indices
         return np.stack([self.phases(bits, mine) for (_, bits), mine in zip(items, chosen, strict=True)], axis=2)

@@ -13,8 +13,11 @@ from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
 from .encryption import EncryptedBits, read_encrypted_bits
 from .parameters import GateParameters, gate_parameters
+from .public import GatePublicKey, samples_of
 
 PUBLIC_FILE = "round-keys.lwebits"
+PUBLIC_KEY = "public.lwebits"
+"""Names of the public files."""
 ROUND_KEY_BITS = 1408
 BITS = "Z2^1"
 """The domain of shares of bits."""
@@ -36,7 +39,7 @@ class GateKeyInfo(KeyInfo):
         """Inverse of :meth:`to_json`; the parameter set must be the one of its name."""
         info = GateKeyInfo(**{**data, "parameters": shipped_set(data["parameters"], gate_parameters)})
         info.check_types()
-        if set(info.files) != {PUBLIC_FILE} or not all(is_hex(digest, 64) for digest in info.files.values()):
+        if set(info.files) not in ({PUBLIC_FILE}, {PUBLIC_FILE, PUBLIC_KEY}) or not all(is_hex(digest, 64) for digest in info.files.values()):
             raise ValueError("entries of other types")
         return info
 
@@ -54,12 +57,28 @@ def load_round_keys(folder: Path, info: GateKeyInfo) -> EncryptedBits:
     return round_keys_of(load_public_file(folder, info, PUBLIC_FILE), info, str(folder / PUBLIC_FILE))
 
 
+def load_public_key(folder: Path, info: GateKeyInfo) -> GatePublicKey:
+    """The public key, checked against the metadata. Raises KeyFileError, also for a key that was made before there were any."""
+    return public_key_of(load_public_file(folder, info, PUBLIC_KEY), info, str(folder / PUBLIC_KEY))
+
+
+def public_key_of(data: bytes, info: GateKeyInfo, where: str) -> GatePublicKey:
+    """The same from the bytes of the file."""
+    return GatePublicKey(_of_key(data, info, samples_of(info.parameters), where))
+
+
 def round_keys_of(data: bytes, info: GateKeyInfo, where: str) -> EncryptedBits:
     """The same from the bytes of the file."""
-    bits, key_id = read_encrypted_bits(data, ROUND_KEY_BITS, where)
+    return _of_key(data, info, ROUND_KEY_BITS, where)
+
+
+def _of_key(data: bytes, info: GateKeyInfo, count: int, where: str) -> EncryptedBits:
+    bits, key_id = read_encrypted_bits(data, count, where)
     if key_id != info.key_id or bits.parameters != info.parameters:
         raise KeyFileError(f"{where} is of another key: copy that of this key from another party")
     return bits
 
 
-__all__ = ["BITS", "PUBLIC_FILE", "ROUND_KEY_BITS", "GateKeyInfo", "load_gate_key", "load_round_keys", "round_keys_of"]
+__all__ = [
+    "BITS", "PUBLIC_FILE", "PUBLIC_KEY", "ROUND_KEY_BITS", "GateKeyInfo", "load_gate_key", "load_public_key", "load_round_keys", "public_key_of", "round_keys_of",
+]  # fmt: skip

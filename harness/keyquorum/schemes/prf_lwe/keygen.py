@@ -1,4 +1,5 @@
-"""Joint generation of keys: an LWE secret s, a key of AES-128 with its round keys, both as shares only, and the round keys encrypted under s."""
+"""Joint generation of keys: an LWE secret s, a key of AES-128 with its round keys, both as shares only, and the round keys encrypted under s;
+and the public key of s."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .encryption import SEED, EncryptedBits, Runs, encrypt_shared
 from .evaluate import open_masked_bits
-from .key import BITS, PUBLIC_FILE, ROUND_KEY_BITS, GateKeyInfo
+from .key import BITS, PUBLIC_FILE, PUBLIC_KEY, ROUND_KEY_BITS, GateKeyInfo
 from .parameters import GateParameters, gate_parameters
+from .public import make_public_key
 from .tables import require_bits
 
 
@@ -76,15 +78,17 @@ def generate(context: PartyContext, request: GateRequest, seed: bytes | None = N
             run_bits(aes_keys(), persistence=keys, seed=seed)
         with context.phase("round keys"):
             bits = _encrypt_bits(context, run, run_bits, p, secret, keys, masks, seed)
+        with context.phase("public key"):
+            zeros = make_public_key(run, p, secret.words, context.session.toss(SEED), seed).zeros
     masks.wipe()
-    public = bits.to_bytes(key_id)
-    digest = hashlib.sha256(public).digest()
-    context.session.compare("encrypted round keys", digest)
+    public = {PUBLIC_FILE: bits.to_bytes(key_id), PUBLIC_KEY: zeros.to_bytes(key_id)}
+    digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in public.values())).digest()
+    context.session.compare("encrypted round keys and public key", digest)
     info = GateKeyInfo(
         key_id=key_id, parameters=p, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
         transcript=hashlib.sha256(b"keyquorum LWE key with tables" + key_id.encode() + digest).hexdigest(),
     )  # fmt: skip
-    return KeyMaterial(info, {PUBLIC_FILE: public}, [secret, keys])
+    return KeyMaterial(info, public, [secret, keys])
 
 
 def _run(context: PartyContext, protocol: str, domain: str, call: Call, **options: Any) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from keyquorum.schemes.base import KeyScheme
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 
 from .inspect import KINDS
-from .key import PUBLIC_FILE, GateKeyInfo, load_round_keys
+from .key import PUBLIC_FILE, PUBLIC_KEY, GateKeyInfo, load_public_key, load_round_keys
 from .keygen import GateRequest, generate
 from .parameters import NAMES, GateParameters, gate_parameters, parameters_path
 
@@ -26,7 +26,7 @@ class GateScheme(KeyScheme[GateKeyInfo]):
     title = "PRF on LWE ciphertexts"
     names = ("prf-lwe",)
     order = 5
-    instead = "evaluate the function with keyquorum.schemes.prf_lwe.evaluate"
+    instead = "evaluate the function with keyquorum gates"
 
     def set_names(self) -> list[str]:
         """See :class:`.KeyScheme`."""
@@ -73,6 +73,8 @@ class GateScheme(KeyScheme[GateKeyInfo]):
     def check_public(self, folder: Path, info: GateKeyInfo) -> None:
         """See :class:`.KeyScheme`."""
         load_round_keys(folder, info)
+        if PUBLIC_KEY in info.files:
+            load_public_key(folder, info)
 
     def kinds(self) -> tuple[Kind, ...]:
         """See :class:`.KeyScheme`."""
@@ -81,11 +83,14 @@ class GateScheme(KeyScheme[GateKeyInfo]):
     def describe_key(self, info: GateKeyInfo) -> list[str]:
         """See :class:`.KeyScheme`."""
         p = info.parameters
-        return [f"{self.title}: key {info.key_id}, {p.name}, n = {p.dimension}, about {p.security_bits} bits", f"encrypted round keys: {PUBLIC_FILE}"]
+        return [
+            f"{self.title}: key {info.key_id}, {p.name}, n = {p.dimension}, about {p.security_bits} bits",
+            f"encrypted round keys and public key: {', '.join(info.files)}",
+        ]
 
     def describe_shares(self, info: GateKeyInfo) -> str:
         """See :class:`.KeyScheme`."""
-        return f"shares of an LWE secret and of a key of AES, {PUBLIC_FILE}"
+        return f"shares of an LWE secret and of a key of AES, {', '.join(info.files)}"
 
     def made(self, key: str, folder: Path, info: GateKeyInfo) -> tuple[list[str], Plain]:
         """See :class:`.KeyScheme`."""

@@ -8,13 +8,16 @@ The terms and their argument are in ``Source/mpc/src/budget.rs``; the numbers in
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import BUDGET_BITS, budget_attempts, budget_lift, budget_residues
+from keyquorum._engine import BUDGET_BITS, budget_attempts, budget_lift, budget_lift_tests, budget_residues
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.sharing.lifted import mask_width
 from keyquorum.sharing.randomness import uniform_bits, wipe
 
 TOTAL: float = 2.0**-BUDGET_BITS
@@ -28,6 +31,8 @@ SHORTEST = 43
 """Bits of the shortest prime that keeps attempts within the budget."""
 LEAST_PRIME_BITS = 36
 """Bits of the shortest prime under which a committee with MACs makes a key: a wrong value passes with 2^-34 then, and a warning says so."""
+NOISE_BITS = 5
+"""The secret and both error distributions stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
 SMOOTH = 4
 """Uniform numbers whose sum is a mask: with one, values leak at the ends of the mask, and the leakage adds up."""
 SMOOTH_BITS = 2
@@ -47,11 +52,14 @@ def lift_masks(size: int, bits: int) -> NDArray[np.int64]:
 def leaks(committee: Committee, values: int, mask_bits: int, prime_bits: int) -> float:
     """Distance from independence of everything that is opened or sent in honest runs of a key generation with so many lifted values.
 
-    Over oblivious transfer there are pads: of MACs, and, over a prime, of additive products.
+    Over oblivious transfer there are pads: of MACs, and, over a prime, of additive products. With MACs sums of the values are opened as well, which test
+    that they are the same in all domains (:mod:`keyquorum.sharing.lifted`).
     """
     found = budget_lift(values, mask_bits)
     peers = committee.size - 1
     if committee.authenticated:
+        width = mask_width(committee.size, (1 << prime_bits) - 1, 1 << NOISE_BITS)
+        found = math.hypot(found, budget_lift_tests(values, width))
         found += budget_residues(ELEMENTS * values, peers, prime_bits)
     if committee.capabilities.oblivious_transfer:
         found += product_pads(PRODUCTS * values, peers, prime_bits)

@@ -1,7 +1,7 @@
 """Joint decryption of SEAL's ciphertexts: the result goes to one party, the secret key and the noise stay hidden.
 
-CKKS: the phase plus a flooding noise of every contributor, opened to the receiver (protocols: section 4); the policy stored with
-the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
+CKKS: the phase plus a flooding noise of every contributor, opened to the receiver (protocols: section 4); where products are verified, of every pair of
+parties, from their common stream. The policy stored with the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
 the form of an encryption, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
 (`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).
 """
@@ -11,28 +11,36 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs.signatures import flood
+from keyquorum.programs import Segment
+from keyquorum.programs.signatures import flood, round_ltz_ring
 from keyquorum.schemes.base import Decrypted
+from keyquorum.sharing.joint import JointNoise
 from keyquorum.sharing.randomness import discrete_gaussian, wipe
-from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, round_exactly
+from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, check_rounds, round_exactly
 
 from .approvals import check_form
+from .field_variant import field_variant
 from .key import SealKeyInfo
 from .phases import exact_summands, phase_layout, plain_coefficients, shares_of_phase
+from .policy import flooding_summands
 from .precision import Precision, check_ciphertext_precision, key_precision
 from .recognise import ciphertext_of
+from .ring import RING, messages, switched, switched_bits
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -59,6 +67,13 @@ def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], recei
         raise ParameterError(f"unknown rounding {rounding!r}: choose one of {', '.join(ROUNDINGS)}")
     if info.parameters.scheme == "ckks" and rounding != ROUNDINGS[0]:
         raise ParameterError(f"CKKS results are flooded, not rounded: {rounding} has no meaning for this key: leave out --rounding")
+    protocol = protocol_named(info.protocol)
+    if info.parameters.scheme != "ckks":
+        check_rounds(protocol, rounding)
+    elif protocol.names_runs and protocol.ring_protocol is None:
+        raise ParameterError(
+            f"{protocol.name}: nothing shows that the flooding noise of a party is the same modulo all primes, and not too large: make the key with a committee of replicated shares"
+        )
     info.policy.check(info.parameters.ring_degree)
     for ciphertext in ciphertexts:
         if ciphertext.size != 2:
@@ -74,7 +89,7 @@ def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], recei
 def _check_room(info: SealKeyInfo, ciphertext: Ciphertext) -> None:
     """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales."""
     sigma = info.policy.sigma(info.parameters.ring_degree)
-    need = 2 * (4 * ciphertext.scale + 8 * sigma * (info.threshold + 1))
+    need = 2 * (4 * ciphertext.scale + 8 * sigma * flooding_summands(info.protocol, info.parties, info.threshold))
     if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= need:
         raise CiphertextError(
             f"the ciphertext has no room for the flooding noise (2^{math.log2(sigma):.0f}): "
@@ -107,22 +122,37 @@ class _Decryption:
         """Flooded decryption, at the level of each ciphertext: only its owner knows how large the message is."""
         n = self.parameters.ring_degree
         sigma, results = self.info.policy.sigma(n), []
-        flooded = flood(contributors=self.contributors, N=n, receiver=self.receiver, phase=phase_layout(n)["phase"])
+        phase, field = phase_layout(n)["phase"], self.context.committee.field_protocol
+        together = self.context.committee.verifies_products
+        masks: Literal["inputs", "stored"] = "stored" if together else "inputs"
+        flooded = flood(
+            contributors=self.contributors,
+            N=n,
+            receiver=self.receiver,
+            phase=phase,
+            masks=masks,
+            r=Segment(phase.slice.stop, n) if together else None,
+        )
         with self.context.phase("decrypt", len(ciphertexts)) as step:
             for ciphertext in ciphertexts:
-                flooding = discrete_gaussian(n, sigma) if self.contributes else None
+                joint = JointNoise(self.context.session, self.context.committee, n, self.info.policy.variance(n), self.seed) if together else None
+                flooding = discrete_gaussian(n, sigma) if self.contributes and joint is None else None
                 residues = []
                 for index in range(ciphertext.level_primes):
                     q = self.parameters.coeff_modulus[index]
                     working = shares_of_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
+                    if joint is not None:
+                        joint.append_to(working, field, q)
                     words = self.context.backend.run(
-                        self.context.committee.field_protocol, f"F_{q}", flooded, threshold=self.info.threshold, private=flooding,
+                        field, f"F_{q}", flooded, threshold=self.info.threshold, private=flooding,
                         persistence=working, seed=self.seed,
                     ).words  # fmt: skip
                     if self.mine:
                         residues.append(np.where(words < 0, words + q, words).astype(np.uint64))
                 if flooding is not None:
                     wipe(flooding)
+                if joint is not None:
+                    joint.wipe()
                 if self.mine:
                     self._check_plausible(residues)
                     data = ckks_plaintext(self.parameters, np.stack(residues), ciphertext.scale)
@@ -145,18 +175,52 @@ class _Decryption:
     def exact(self, ciphertexts: Sequence[Ciphertext]) -> list[SealDecrypted] | None:
         """Exact decryption by rounding; ciphertexts must be at the last level (one prime)."""
         parameters = self.parameters
+        if self.info.ring_secret and self.rounding == ROUNDINGS[0] and self.context.backend.name == "embedded":
+            return self._in_ring(ciphertexts)
         q, t = parameters.coeff_modulus[0], parameters.plain_modulus
         group = RoundingGroup.of(self.context, self.info.threshold, self.receiver)
-        u = exact_summands(self.context, self.info, self.shares[0], group, ciphertexts, self.seed)
+        names: list[KeyTest] = []
+        u = exact_summands(self.context, self.info, self.shares[0], group, ciphertexts, self.seed, names=names)
         words: Ints | None = None
         try:
-            if group.member:
-                words = round_exactly(self.context, group, u, q, t, self.rounding, self.seed)
+            if group.verified and self.context.committee.ring_protocol is None:
+                words = self._over_fields(group, u)
+            elif group.member:
+                words = round_exactly(self.context, group, u, q, t, self.rounding, self.seed, names)
         finally:
             wipe(u)
         if words is None or not self.mine:
             return None
         return plaintexts(parameters, ciphertexts, words)
+
+    def _over_fields(self, group: RoundingGroup, u: Words) -> Ints | None:
+        """Rounds phases modulo q with masks that are made for them."""
+        with self.context.phase("rounding"):
+            variant = field_variant(self.context.committee, self.rounding, self.parameters)
+            items = variant.make(group, u.shape[1], self.seed)
+            try:
+                words = variant.use(group, u[None], items, self.receiver, self.seed)
+            finally:
+                wipe(*items)
+        return None if words is None else words[0].view(np.int64)
+
+    def _in_ring(self, ciphertexts: Sequence[Ciphertext]) -> list[SealDecrypted] | None:
+        """Exact decryption in one ring with MACs (:mod:`.ring`). ``shares``: the last one is modulo 2^64."""
+        parameters, protocol, n = self.parameters, self.context.committee.ring_protocol, self.parameters.ring_degree
+        assert protocol is not None and len(self.shares) == len(self.info.secrets)
+        call = round_ltz_ring(
+            N=n, count=1, t=parameters.plain_modulus, k=switched_bits(parameters), receiver=self.receiver, s=Segment(0, n)
+        )  # fmt: skip
+        found = []
+        with self.context.phase("rounding", len(ciphertexts)) as step:
+            for ciphertext in ciphertexts:
+                public = [switched(parameters, ciphertext)]
+                opened = self.context.backend.run(
+                    protocol, RING, call, threshold=self.info.threshold, public=public, persistence=self.shares[-1], seed=self.seed
+                ).words  # fmt: skip
+                found.append(messages(parameters, opened))
+                step()
+        return plaintexts(parameters, ciphertexts, np.concatenate(found)) if self.mine and found else None
 
 
 def plaintexts(parameters: ParameterSet, ciphertexts: Sequence[Ciphertext], words: Ints) -> list[SealDecrypted]:

@@ -13,6 +13,7 @@ from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
 from .masked import MASKED, most_masked
 from .policy import FloodPolicy, policy_from_json
+from .ring import RING
 
 ERROR_LAWS = ("cbd", "gaussian")
 PARMS = "parms"
@@ -21,19 +22,29 @@ PARMS = "parms"
 
 @dataclass(frozen=True, kw_only=True)
 class SealKeyInfo(KeyInfo):
-    """Metadata of a key for SEAL: of its noise (``error_law``), which key-switching keys it has, and its policy."""
+    """Metadata of a key for SEAL: of its noise (``error_law``), which key-switching keys it has, and its policy. ``ring_secret``: whether the secret is shared modulo
+    2^64 as well, for decryptions in one ring."""
 
     parameters: ParameterSet
     error_law: str
     relin: bool
     galois_elements: tuple[int, ...]
     policy: FloodPolicy
+    ring_secret: bool = False
     counted: ClassVar[bool] = True
 
     @property
     def secrets(self) -> tuple[SecretVector, ...]:
-        """The secret modulo each prime."""
-        return tuple(SecretVector(f"F_{q}", self.parameters.ring_degree) for q in self.parameters.coeff_modulus)
+        """The secret modulo each prime, and then modulo 2^64 where it is shared there."""
+        domains = [*(f"F_{q}" for q in self.parameters.coeff_modulus), *((RING,) if self.ring_secret else ())]
+        return tuple(SecretVector(domain, self.parameters.ring_degree) for domain in domains)
+
+    def to_json(self) -> Plain:
+        """See :class:`.KeyInfo`. Keys without a secret modulo 2^64 have the metadata of earlier builds."""
+        data = super().to_json()
+        if not self.ring_secret:
+            del data["ring_secret"]
+        return data
 
     def most_decryptions(self, rounding: str) -> int | None:
         """CKKS: of the policy. BFV and BGV: of roundings whose errors leak the secret."""
@@ -50,7 +61,7 @@ class SealKeyInfo(KeyInfo):
         data["galois_elements"] = tuple(data["galois_elements"])
         info = SealKeyInfo(**data)
         info.check_types([info.error_law], info.galois_elements)
-        if type(info.relin) is not bool:
+        if type(info.relin) is not bool or type(info.ring_secret) is not bool:
             raise ValueError("entries of other types")
         return info
 

@@ -1,8 +1,10 @@
 """Joint generation of SEAL keys: the secret key exists as shares only.
 
 1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
-2. `sample_ternary`, in one domain that is large enough: the secret, uniform ternary (protocols: section 1).
+2. `sample_ternary`, in one domain that is large enough: the secret, uniform ternary (protocols: section 1). Where products are verified, the trits are joint
+   integers, so that no party chooses what it contributes; otherwise t + 1 parties input them. With MACs `trit_inputs` proves that each party gave trits.
 3. `sample_cbd` or `sample_gaussian`, there as well; `lift_open` and `lift_close` bring the secret and the noise to every prime.
+   With MACs random subset sums prove that they are the same there (:mod:`keyquorum.sharing.lifted`).
 4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
 5. All parties compare a hash of the transcript and of the key files before the key counts.
 """
@@ -13,13 +15,14 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import joint_summands
+from keyquorum._engine import CheckError, joint_summands
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import wiped_on_failure
 from keyquorum.fhe.keys import (
     assemble_public_key,
     assemble_switch_keys,
@@ -28,7 +31,7 @@ from keyquorum.fhe.keys import (
     validate_switch_keys,
 )
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, require_embedded
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
@@ -41,15 +44,18 @@ from keyquorum.programs.signatures import (
     sample_cbd,
     sample_gaussian,
     sample_ternary,
+    trit_inputs,
 )
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
+from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
 from keyquorum.sharing.randomness import uniform_trits, wipe
 
-from .budget import SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, lift_masks, short_primes
+from .budget import NOISE_BITS, SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, lift_masks, short_primes
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json
 from .needs import KeygenSizes, keygen_needs
-from .policy import FloodPolicy, policy_from_json
+from .policy import FloodPolicy, flooding_summands, policy_from_json
 from .precision import check_key_precision
+from .ring import RING, decrypts_in_ring
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -57,8 +63,8 @@ Words = NDArray[np.uint64]
 LIFT_BITS = 61
 """Size of the domain in which secret and noise are sampled and masked. The masks fill it; the leakage of all values of a key together is
 checked against the budget of its life (:mod:`.budget`)."""
-NOISE_BITS = 5
-"""The secret and both error distributions stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
+BOUND = 1 << NOISE_BITS
+"""Bound on the absolute values of secret and noise."""
 MERSENNE = 2**61 - 1
 """Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
 CHUNK = 1 << 18
@@ -67,6 +73,8 @@ GAUSSIAN_CHUNK = 1 << 15
 """The same for `gaussian` over a field, whose 42 bits a coefficient come with some 350 products."""
 AUTHENTICATED_CHUNK = 1 << 14
 """The same with MACs, of which every bit has one."""
+VERIFIED_CHUNK = 1 << 15
+"""The same with verified products, which are remembered until they are checked."""
 LIFTED = 1 << 23
 """Masks of all contributors in one run of `lift_open`."""
 
@@ -75,6 +83,7 @@ LIFTED = 1 << 23
 class SealRequest(KeyRequest):
     """What to make. A policy without a noise bound gets that of the set."""
 
+    verified: ClassVar[bool] = True
     parameters: ParameterSet
     relin: bool = True
     galois_elements: tuple[int, ...] = ()
@@ -85,7 +94,7 @@ class SealRequest(KeyRequest):
         object.__setattr__(self, "policy", self.policy.for_set(self.parameters))
 
     def check(self, contributors: int = 1) -> None:
-        """Refuses what cannot be made. ``contributors``: the parties whose flooding adds up in a decryption, t + 1."""
+        """Refuses what cannot be made. ``contributors``: numbers of which the flooding of a decryption is the sum (:func:`.flooding_summands`)."""
         if self.error_law not in ERROR_LAWS:
             raise ParameterError(f"unknown error law {self.error_law!r}: choose one of {', '.join(ERROR_LAWS)}")
         n = self.parameters.ring_degree
@@ -125,15 +134,22 @@ class SealRequest(KeyRequest):
 
     def check_committee(self, committee: Committee) -> None:
         """See :class:`.KeyRequest`."""
-        self.check(committee.threshold + 1)
+        self.check(flooding_summands(committee.protocol, committee.size, committee.threshold))
         self.check_budget(committee)
 
     def warnings(self, committee: Committee | None = None) -> list[str]:
         """Weaknesses of the policy; for a committee, with the number, that short primes take a key with MACs above the budget."""
         if committee is None:
             return self.policy.weaknesses(self.parameters)
-        text = short_primes(committee, self.parameters)
-        return [text] if text else []
+        found = [short_primes(committee, self.parameters)]
+        if committee.verifies_products and committee.ring_protocol is None and self.parameters.scheme == "ckks":
+            found.append(
+                f"{committee.protocol} has no decryption of {self.parameters.scheme.upper()} yet: nobody can decrypt what is encrypted under this key"
+            )
+        if committee.authenticated and self.parameters.scheme != "ckks" and not decrypts_in_ring(self.parameters):
+            t = self.parameters.plain_modulus
+            found.append(f"a plain modulus of {t.bit_length()} bits does not fit one ring: decryptions under this key are semi-honest")
+        return [text for text in found if text]
 
     def to_json(self) -> Plain:
         """See :class:`.KeyRequest`."""
@@ -187,8 +203,10 @@ def _lifted_at_a_time(contributors: int) -> int:
 
 def _joint_summands(committee: Committee) -> int:
     """Summands of the joint integers that mask what is lifted; 0 where t + 1 parties input masks. Joint integers are for committees of so few summands that masks
-    have no fewer bits."""
+    have no fewer bits. Where products are verified there is nothing else: a party could input other masks in every domain."""
     found = joint_summands(committee.field_protocol, committee.size, committee.threshold)
+    if committee.verifies_products:
+        return found
     return found if found and LIFT_BITS - 1 - found.bit_length() >= _input_bits(committee) else 0
 
 
@@ -210,6 +228,8 @@ def _noise_method(committee: Committee) -> Literal["bits", "arith"]:
 def _sampled_at_a_time(committee: Committee, distribution: str) -> int:
     if committee.authenticated:
         return AUTHENTICATED_CHUNK
+    if committee.verifies_products:
+        return VERIFIED_CHUNK
     return CHUNK if distribution == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
 
 
@@ -241,6 +261,9 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     def field_run(q: int, call: Call, **options: Any) -> Ints:
         return run(field, f"F_{q}", call, **options)
 
+    require_embedded(committee, backend.name)
+    ring_protocol = committee.ring_protocol if committee.authenticated and backend.name == "embedded" and decrypts_in_ring(parameters) else None
+
     with context.phase("set-up"):
         described = json.dumps(
             [
@@ -256,6 +279,7 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
                 committee.size,
                 threshold,
                 seed is not None,
+                *((ring_protocol,) if ring_protocol else ()),
             ]
         ).encode()
         session.compare("key parameters", hashlib.sha256(described).digest())
@@ -267,20 +291,25 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
         public_a = [expand_a(s, n, primes) for s in seeds]
 
     security = _mask_bits(committee) - NOISE_BITS
-    if committee.ring_protocol is not None and not committee.authenticated:
+    # Products of a prime field are verified faster than those modulo 2^k, which take an extension ring.
+    if committee.ring_protocol is not None and not committee.authenticated and not committee.verifies_products:
         bits = backend.ring_bits(LIFT_BITS)
         protocol, domain, modulus, in_bits = committee.ring_protocol, f"Z2^{bits}", 1 << bits, True
     else:
         protocol, domain, modulus, in_bits = field, f"F_{MERSENNE}", MERSENNE, False
-    source, layout = Persistence(), Layout()
+    source, layout = Persistence(), Layout(secret=n)
     with context.phase("secret"):
-        trits = uniform_trits(n)
-        forms = [trits == 1, trits == 2] if in_bits else [trits, np.where(trits == 2, -1, trits)]
-        private = np.concatenate(forms).astype(np.int64) if contributes else None
-        ternary = sample_ternary(contributors=contributors, N=n, method="bits" if in_bits else "bilinear")
-        run(protocol, domain, ternary, private=private, persistence=source)
-        layout.append(ternary)
-        wipe(trits, *forms, *([] if private is None else [private]))
+        if committee.verifies_products:
+            source = _joint_secret(context, protocol, domain, n, seed)
+        elif committee.authenticated:
+            source = _checked_secret(context, protocol, domain, n, seed)
+        else:
+            trits = uniform_trits(n)
+            forms = [trits == 1, trits == 2] if in_bits else [trits, np.where(trits == 2, -1, trits)]
+            private = np.concatenate(forms).astype(np.int64) if contributes else None
+            ternary = sample_ternary(contributors=contributors, N=n, method="bits" if in_bits else "bilinear")
+            run(protocol, domain, ternary, private=private, persistence=source)
+            wipe(trits, *forms, *([] if private is None else [private]))
 
     noises = polynomials * n
     with context.phase("noise"):
@@ -303,7 +332,7 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
         step_size = _lifted_at_a_time(contributors)
         pieces = [Segment(at, min(step_size, count - at)) for at in range(0, count, step_size)]
         if joint is not None:
-            source.append_joint(protocol, domain, joint.shares(domain), committee.share_parts)
+            source.append_joint(protocol, domain, joint.shares(domain), committee.share_parts, joint.name)
         opened = np.concatenate([
             run(
                 protocol, domain,
@@ -316,7 +345,45 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
             for piece in pieces
         ])  # fmt: skip
         transcript.add("lift", opened.tobytes())
-        source.wipe()
+        tests = None
+        if committee.authenticated:
+            cuts = pieces_of(count, n)
+            tests = LiftTests(context, cuts, modulus, BOUND, seed)
+            tests.input_masks(LiftedDomain(protocol, domain, source, len(cuts)))
+        else:
+            source.wipe()
+
+    def lifted(q: int) -> Persistence:
+        """Shares of secret and noise modulo a prime, in the order of the share file in which they were sampled: runs of `lift_close` keep it."""
+        made = Persistence()
+        if joint is not None:
+            made.append_joint(field, f"F_{q}", joint.shares(f"F_{q}"), committee.share_parts, joint.name)
+        for piece in pieces:
+            field_run(
+                q,
+                lift_close(
+                    contributors=summands or contributors, size=piece.length, b=NOISE_BITS,
+                    masks="stored" if joint is not None else "inputs", r=piece if joint is not None else None,
+                ),
+                private=None if masks is None else masks[piece.slice], public=[opened[piece.slice]], persistence=made,
+            )  # fmt: skip
+        return made
+
+    tested: list[Persistence] = []
+    ring_share = Persistence()
+    if tests is not None:
+        # Nothing is computed with values before all primes have been tested together.
+        with context.phase("lift test"):
+            for q in primes:
+                tested.append(lifted(q))
+                tests.input_masks(LiftedDomain(field, f"F_{q}", tested[-1], len(cuts)))
+            if ring_protocol:
+                call = lift_close(contributors=contributors, size=n, b=NOISE_BITS)
+                mine = None if masks is None else masks[:n]
+                run(ring_protocol, RING, call, private=mine, public=[opened[:n]], persistence=ring_share)
+                tests.input_masks(LiftedDomain(ring_protocol, RING, ring_share, len(pieces_of(n, n))))
+            transcript.add("lift tests", tests.run())
+            source.wipe()
 
     factor = parameters.plain_modulus if parameters.scheme == "bgv" else 1
     b = np.empty((polynomials, len(primes), n), dtype=np.uint64)
@@ -324,20 +391,8 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     shares = []
     with context.phase("keys", len(primes)) as step:
         for j, q in enumerate(primes):
-            working = Persistence()
-            if joint is not None:
-                working.append_joint(field, f"F_{q}", joint.shares(f"F_{q}"), committee.share_parts)
-            for piece in pieces:
-                field_run(
-                    q,
-                    lift_close(
-                        contributors=summands or contributors, size=piece.length, b=NOISE_BITS,
-                        masks="stored" if joint is not None else "inputs", r=piece if joint is not None else None,
-                    ),
-                    private=None if masks is None else masks[piece.slice], public=[opened[piece.slice]], persistence=working,
-                )  # fmt: skip
+            working = tested[j] if tested else lifted(q)
             a = [_signed(p[j]) for p in public_a]
-            # the runs of `lift_close` keep the order of the share file
             secret, noises_of = layout["secret"], layout["noise"].rows
             call = rlwe_public_key(N=n, q=q, f=factor, count=1, s=secret, e=noises_of(0, 1, n))
             out = field_run(q, call, public=[a[0]], persistence=working)
@@ -355,6 +410,9 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
             step()
         if masks is not None:
             wipe(masks)
+    if ring_protocol:
+        shares.append(ring_share.head(n))
+        ring_share.wipe()
 
     with context.phase("check"):
         public = dict(_public_files(request, b, seeds))
@@ -372,8 +430,54 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
             galois_elements=request.galois_elements,
             policy=request.policy,
             transcript=transcript.digest().hex(),
+            ring_secret=ring_protocol is not None,
         )
     return KeyMaterial(info, public, shares)
+
+
+def _joint_secret(context: PartyContext, protocol: str, domain: str, size: int, seed: bytes | None) -> Persistence:
+    """Shares of a secret that is uniform in {-1, 0, 1}^size and that no party has a choice in: joint trits, added up modulo 3 by verified products. Rounds and
+    bytes are those of `sample_ternary` with stored trits, without messages for the trits themselves."""
+    committee, threshold = context.committee, context.committee.threshold
+    summands = joint_summands(protocol, committee.size, threshold)
+    joint = context.session.joint_integers(protocol, size, 0, 1, threshold, seed)
+    trits = Persistence()
+    with wiped_on_failure(trits):
+        for summand in range(summands):
+            for value in (1, 2):
+                trits.append_joint(protocol, domain, joint.indicators(domain, summand, value), committee.share_parts, joint.name)
+        call = sample_ternary(contributors=summands, N=size, trits="stored", indicators=Segment(0, trits.length))
+        context.backend.run(protocol, domain, call, threshold=threshold, persistence=trits, seed=seed)
+        secret = trits.head(size)
+        trits.wipe()
+    return secret
+
+
+def _checked_secret(context: PartyContext, protocol: str, domain: str, size: int, seed: bytes | None) -> Persistence:
+    """Shares of a secret that is uniform in {-1, 0, 1}^size if one party is honest: every party inputs trits, all see that they are trits, and verified products add
+    them up modulo 3. Raises :class:`.CheckError`, which names a party that gave something else. Rounds and bytes are those of `trit_inputs` and of `sample_ternary` with stored trits."""
+    threshold, contributors = context.committee.threshold, context.committee.size
+    trits = uniform_trits(size)
+    private = np.concatenate([trits == 1, trits == 2]).astype(np.int64)
+    wipe(trits)
+    shares = Persistence()
+    with wiped_on_failure(shares):
+        call = trit_inputs(contributors=contributors, N=size)
+        opened = context.backend.run(protocol, domain, call, threshold=threshold, private=private, persistence=shares, seed=seed).words
+        wipe(private)
+        _judge_trits(opened.reshape(contributors, -1))
+        call = sample_ternary(contributors=contributors, N=size, trits="stored", indicators=Segment(0, shares.length))
+        context.backend.run(protocol, domain, call, threshold=threshold, persistence=shares, seed=seed)
+        secret = shares.head(size)
+        shares.wipe()
+    return secret
+
+
+def _judge_trits(opened: Ints) -> None:
+    """Refuses what is not the indicators of a trit: rows of what `trit_inputs` opened, one a contributor."""
+    for party, words in enumerate(opened):
+        if words.any():
+            raise CheckError(f"party {party} gave no trits for the secret: it cheats, make the key without it")
 
 
 def _public_files(request: SealRequest, b: Words, seeds: list[bytes]) -> Iterator[tuple[str, bytes]]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.needs import LINK, MB, PROCESS, Needs
+from keyquorum.sharing.lifted import PIECE, TESTS
 
 BATCH_TRANSFERS = 1 << 22
 """Oblivious transfers of one batch, all peers together."""
 TRANSFER_BYTES = 16
 """Of a batch, a transfer: 4 bytes of corrections, sent and received, and copies on their way."""
-MAC_BATCHES = 80 * MB
+MAC_BATCHES = 110 * MB
 """Batches of products with MACs, of elements and of bits (Source/mpc/src/protocol/authenticated/preprocessing.rs)."""
 MAC_WORDS = 49
 """Words of 64 bits with MACs."""
@@ -61,7 +62,8 @@ def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
     else:
         memory += NOISE_ELEMENTS[sizes.error_law] * part * sampled
     if committee.authenticated:
-        memory += MAC_BATCHES
+        # the values modulo all primes, which are tested together, and rows of subsets as words and on their way to the engine
+        memory += MAC_BATCHES + part * count * sizes.primes + 3 * word * TESTS * min(count, PIECE)
     if committee.capabilities.oblivious_transfer:
         transfers = (NOISE_ANDS[sizes.error_law] + 3 * NOISE_CONVERSIONS) * sampled * (n - 1)
         memory += TRANSFER_BYTES * min(transfers, 2 * BATCH_TRANSFERS)

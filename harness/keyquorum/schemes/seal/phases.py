@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import ParameterError
@@ -57,9 +58,10 @@ def check_exact(parameters: ParameterSet) -> None:
 
 def exact_summands(
     context: PartyContext, info: SealKeyInfo, share: Persistence, group: RoundingGroup, ciphertexts: Sequence[Ciphertext],
-    seed: bytes | None = None, keep: bool = False,
+    seed: bytes | None = None, keep: bool = False, names: list[KeyTest] | None = None,
 ) -> Words:  # fmt: skip
-    """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both."""
+    """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both. ``names``: those of the runs that
+    made the phases are appended here, where runs have names."""
     check_exact(info.parameters)
     q, t, n = info.parameters.coeff_modulus[0], info.parameters.plain_modulus, info.parameters.ring_degree
     factor = pow(t, -1, q) if info.parameters.scheme == "bgv" else 1
@@ -68,6 +70,8 @@ def exact_summands(
         for ciphertext in ciphertexts:
             working = shares_of_phase(context, info, share, 0, ciphertext, factor, seed, keep)
             summands.append(group.summands_of(working.words[:, phase_layout(n)["phase"].slice], q))
+            if names is not None:
+                names += [name.copy() for name in working.key_tests]
             working.wipe()
             step()
         u = np.ascontiguousarray(np.concatenate(summands, axis=1))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from keyquorum._engine import joint_summands
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
 from keyquorum.model.errors import PolicyError
 from keyquorum.model.plain import Json
+from keyquorum.model.protocols import named
 
 from .noise import default_bits, fresh_rms
 
@@ -74,6 +76,12 @@ class FloodPolicy:
             raise PolicyError("the policy has no noise bound yet: take that of a parameter set (FloodPolicy.for_set), or say noise_bits")
         return math.sqrt(12 * self.decryptions * ring_degree) * math.pow(2.0, self.bits / 2 + self.noise_bits)
 
+    def variance(self, ring_degree: int) -> int:
+        """The square of :meth:`sigma`, exactly: an integer."""
+        if not self.noise_bits:
+            raise PolicyError("the policy has no noise bound yet: take that of a parameter set (FloodPolicy.for_set), or say noise_bits")
+        return 12 * self.decryptions * ring_degree << self.bits + 2 * self.noise_bits
+
     def weaknesses(self, parameters: ParameterSet) -> list[str]:
         """What is weak about the policy for keys of a CKKS set, each in one line; empty if nothing is, and for other schemes."""
         found: list[str] = []
@@ -93,6 +101,13 @@ class FloodPolicy:
                 "are not hidden then; decrypt nothing of which keyquorum eval states more, or take --approvals, which refuse it"
             )
         return found
+
+
+def flooding_summands(protocol: str, parties: int, threshold: int) -> int:
+    """Discrete Gaussian numbers of which the flooding of a committee is the sum. t + 1 parties input one each. Where products are verified, and shares are replicated, every pair of parties has one in
+    common, and each party knows all but one."""
+    can = named(protocol)
+    return joint_summands(protocol, parties, threshold) if can.names_runs and can.ring_protocol is not None else threshold + 1
 
 
 def policy_from_json(data: Json) -> FloodPolicy:

@@ -11,7 +11,7 @@ from keyquorum.model.errors import CiphertextError, PolicyError
 
 from .key import SealKeyInfo
 from .noise import Noise
-from .policy import FloodPolicy
+from .policy import FloodPolicy, flooding_summands
 
 DEVIATIONS = 6.0
 """What :attr:`Precision.largest` is in deviations: a value exceeds it once in 5 * 10^8, a ciphertext of 16,384 values once in 30,000."""
@@ -60,8 +60,8 @@ def precision(parameters: ParameterSet, policy: FloodPolicy, contributors: int, 
 
 
 def key_precision(info: SealKeyInfo, scale: float | None = None) -> Precision:
-    """:func:`precision` of a key: its contributors are t + 1 parties."""
-    return precision(info.parameters, info.policy, info.threshold + 1, scale)
+    """:func:`precision` of a key, with the flooding of its committee (:func:`.flooding_summands`)."""
+    return precision(info.parameters, info.policy, flooding_summands(info.protocol, info.parties, info.threshold), scale)
 
 
 def _scale_for(found: Precision, bits: float) -> int:

@@ -18,6 +18,7 @@ from keyquorum.fhe.values import Numbers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
+from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EXACT, Decrypted, Scheme, Words
 from keyquorum.schemes.counts import decryptions_used
@@ -28,6 +29,7 @@ from keyquorum.sharing.variants import Variant
 
 from . import decrypt
 from .approvals import check_approved
+from .field_variant import FieldVariant, field_variant
 from .files import CiphertextFile, decode_file, encrypt_to
 from .inspect import KINDS
 from .key import PARMS, SealKeyInfo
@@ -39,6 +41,7 @@ from .policy import FloodPolicy, promise
 from .precision import Precision, key_precision
 from .receipts import check_noise, check_receipt
 from .recognise import ciphertext_of
+from .ring_variant import RingVariant, ring_variant
 from .variant import SealVariant, seal_variant
 
 PLAINTEXT_HEADER = 4096
@@ -59,6 +62,7 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
     job_fields = {"relin": bool, "galois_elements": list, "error_law": str, "policy": dict}  # noqa: RUF012
     file_fields = ("ring_degree", "coeff_modulus")
     batch = 16
+    verified = True
 
     def set_names(self) -> list[str]:
         """See :class:`.Scheme`."""
@@ -147,7 +151,12 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
 
     def warnings(self, info: SealKeyInfo) -> list[str]:
         """See :class:`.Scheme`."""
-        return info.policy.weaknesses(info.parameters)
+        found = info.policy.weaknesses(info.parameters)
+        if protocol_named(info.protocol).macs and info.parameters.scheme != "ckks" and not info.ring_secret:
+            found.append(
+                f"{info.protocol}: decryptions under this key are semi-honest, as its secret has no shares in the ring: make a new key, with a plain modulus of at most some 21 bits"
+            )
+        return found
 
     def rotations(self, parameters: Parameters, steps: Sequence[int]) -> tuple[int, ...]:
         """See :class:`.Scheme`."""
@@ -195,8 +204,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         """See :class:`.Scheme`."""
         check_approved(folder, info, paths, digests)
 
-    def vectors_needed(self, ciphertexts: Sequence[Ciphertext]) -> int | None:
-        """See :class:`.Scheme`. Those of the primes of the highest level."""
+    def vectors_needed(self, info: SealKeyInfo, ciphertexts: Sequence[Ciphertext]) -> int | None:
+        """See :class:`.Scheme`. Those of the primes of the highest level, or all where one is modulo 2^64."""
+        if info.ring_secret:
+            return None
         return max((c.level_primes for c in ciphertexts), default=1)
 
     def plaintext_size(self, info: SealKeyInfo, ciphertext: Ciphertext) -> int:
@@ -221,10 +232,14 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[Persistence], variant: Variant,
         ciphertexts: Sequence[Ciphertext], keep: bool = False,
     ) -> Words:  # fmt: skip
-        """See :class:`.Scheme`. [2, parts, items]: modulo 2^l, and modulo t."""
-        assert isinstance(variant, SealVariant)
+        """See :class:`.Scheme`. [2, parts, items]: modulo 2^l, and modulo t. Over prime fields alone [1, parts, items]: modulo q. In one ring with MACs [2, items words]: modulo 2^64."""
+        if isinstance(variant, RingVariant):
+            return variant.phases(context, info, shares[-1], ciphertexts, keep)
+        assert isinstance(variant, SealVariant | FieldVariant)
         set_ = info.parameters
         u = exact_summands(context, info, shares[0], group, ciphertexts, keep=keep)
+        if isinstance(variant, FieldVariant):
+            return u[None]
         try:
             with context.phase("online"):
                 return np.stack(scaled_words(group, u, set_.coeff_modulus[0], set_.plain_modulus, variant.length))
@@ -266,6 +281,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         lowest = info.parameters.scheme == "ckks" or ciphertext.level_primes == 1
         return data if lowest else seal.Evaluator(info.parameters).last_level(data)
 
+    def message_modulus(self, parameters: Parameters) -> int:
+        """See :class:`.Scheme`. t."""
+        return _own(parameters).plain_modulus
+
     def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
         """See :class:`.Scheme`. Sums modulo t."""
         t = _own(parameters).plain_modulus
@@ -274,8 +293,14 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
             words = addmod(words, share[0] % np.uint64(t), t)
         return words
 
-    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> SealVariant:
+    def variant(
+        self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int
+    ) -> SealVariant | FieldVariant | RingVariant:
         """See :class:`.Scheme`. No rounding has tables."""
+        if committee.authenticated:
+            return ring_variant(committee, rounding, _own(parameters))
+        if committee.verifies_products and committee.ring_protocol is None:
+            return field_variant(committee, rounding, _own(parameters))
         return seal_variant(committee, rounding, _own(parameters))
 
     def masked_limit(self, parameters: Parameters) -> str:

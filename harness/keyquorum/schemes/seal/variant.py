@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import Unsigned
+from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError
-from keyquorum.model.protocols import COMMITTEES, names
+from keyquorum.programs import Segment
 from keyquorum.programs.signatures import (
     and_triples,
     round_ltz_circuit_odd_field_online,
@@ -29,9 +29,10 @@ from keyquorum.programs.signatures import (
     round_mask_open_odd_ring_online,
     sum_inputs,
 )
+from keyquorum.sharing.joint import joined_name, named
 from keyquorum.sharing.randomness import uniform_bits, wipe
-from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, rounding_length
-from keyquorum.sharing.variants import Destination, Preprocessing, Section, Variant, comparison_ands, low_mask
+from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, check_rounds, rounding_length
+from keyquorum.sharing.variants import Destination, Preprocessing, Section, Variant, agreed_names, comparison_ands, low_mask
 
 from .phases import check_exact
 
@@ -40,22 +41,20 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class SealVariant(Variant):
-    """A rounding for one BFV or BGV set. ``summands``: into which phases split; ``triples``: see :class:`keyquorum.schemes.lwe.variant.LweVariant`."""
+    """A rounding for one BFV or BGV set. ``summands``: into which phases split; ``triples``: see :class:`keyquorum.schemes.lwe.variant.LweVariant`. ``verified``: for committees that verify
+    products: masks are joint integers, and preprocessing has the name of its draw."""
 
     rounding: str
     parameters: ParameterSet
     summands: int
     triples: bool = False
+    verified: bool = False
 
     def __post_init__(self) -> None:
         if self.rounding not in ROUNDINGS:
             raise ParameterError(f"{self.rounding} is for LWE alone: choose one of {', '.join(ROUNDINGS)} for {self.parameters.name}")
         check_exact(self.parameters)
         check_name(self.name, "pool name")
-
-    def parts(self, group: RoundingGroup) -> int:
-        """Components of a share: summands that a party knows."""
-        return group.parts
 
     @property
     def name(self) -> str:
@@ -91,11 +90,6 @@ class SealVariant(Variant):
         return [first, *bits, *([Section(3 * comparison_ands(self.length), 1)] if self.triples else []), last]
 
     @property
-    def words(self) -> int:
-        """64-bit words of a share."""
-        return 1
-
-    @property
     def begins_with_opening(self) -> bool:
         """See :class:`keyquorum.sharing.variants.Variant`."""
         return True
@@ -106,6 +100,8 @@ class SealVariant(Variant):
         The contributors' masks go into three runs: as words modulo 2^l, as bits, and as words modulo t; the carry of their sum is opened
         under random bits. Rounds and bytes: `sum_inputs` and `round_mask_odd_bits`, `round_mask_odd_field`, and `and_triples`.
         """
+        if self.verified:
+            return self._made_together(group, size, seed)
         length, t, contributors = self.length, self.modulus, group.contributors
         carries = max(0, (contributors - 1).bit_length())
         keep: Literal["all", "carry"] = "all" if self._compares else "carry"
@@ -133,13 +129,44 @@ class SealVariant(Variant):
             triples = Persistence()
             group.run(group.ring_protocol, "Z2^1", and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
             made.append(triples)
-        result: list[Words] = []
-        for part, section in zip([*made, field], self.sections, strict=True):
-            preprocessing = part.words[: group.parts].reshape(group.parts, section.rows, size)
-            result.append(preprocessing.copy() if part is field else preprocessing & low_mask(section.bits))
-            part.wipe()
+        result = self._sections_of([*made, field], group, size)
         low.wipe()
         return Preprocessing(result)
+
+    def _sections_of(self, made: Sequence[Persistence], group: RoundingGroup, size: int) -> list[Words]:
+        """The shares that the runs have made, [parts, rows, size] each; wipes ``made``."""
+        result: list[Words] = []
+        for part, section in zip(made, self.sections, strict=True):
+            preprocessing = part.words[: group.parts].reshape(group.parts, section.rows, size)
+            result.append(preprocessing.copy() if part is made[-1] else preprocessing & low_mask(section.bits))
+            part.wipe()
+        return result
+
+    def _made_together(self, group: RoundingGroup, size: int, seed: bytes | None) -> Preprocessing:
+        """:meth:`make` from joint integers: no party inputs anything, and the products of both runs are verified. The names of the three share files become that of the items: all parties
+        compare it before they use them, so honest parties use items of one draw."""
+        length, t = self.length, self.modulus
+        ring_protocol, field_protocol = group.ring_protocol, group.field_protocol
+        ring, low, field = Persistence(), Persistence(), Persistence()
+        masks = group.masks(size, length, seed)
+        try:
+            masks.append_words(ring, ring_protocol, f"Z2^{length}")
+            masks.append_places(low, ring_protocol, "Z2^1")
+            masks.append_sums(low, ring_protocol, "Z2^1")
+            of_bits = Segment(0, low.length)
+            first = round_mask_odd_bits(contributors=masks.summands, size=size, l=length, keep="all", masks="stored", r=of_bits)
+            opened = group.run(ring_protocol, "Z2^1", first, persistence=low, seed=seed)
+            masks.append_words(field, field_protocol, f"F_{t}")
+            masks.append_bits(field, field_protocol, f"F_{t}")
+            of_field = Segment(0, field.length)
+            second = round_mask_odd_field(contributors=masks.summands, size=size, l=length, t=t, keep="all", masks="stored", r=of_field)
+            group.run(field_protocol, f"F_{t}", second, public=[opened & 1], persistence=field, seed=seed)
+            names = [*ring.key_tests, *low.key_tests, *field.key_tests]
+            files = [ring, *(Persistence.from_words(file.tail(rows * size)) for file, rows in ((low, length + 1), (field, 2)))]
+            return Preprocessing(self._sections_of(files, group, size), [joined_name("items", names)])
+        finally:
+            for file in (ring, low, field):
+                file.wipe()
 
     def use(
         self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
@@ -148,9 +175,14 @@ class SealVariant(Variant):
         """Rounds phases z [2, parts, size] with one item of preprocessing each; every member calls this. Results as of
         :meth:`keyquorum.sharing.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
         length, t, size = self.length, self.modulus, z.shape[-1]
+        names: list[KeyTest] = []
+        if self.verified:
+            names = agreed_names(group, preprocessing, context)
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
         try:
             ring = Persistence.from_sections([z[0], *flat[:-1]])
+            if names:
+                named(ring, group.ring_protocol, f"Z2^{length}", "phases and items modulo 2^l", names)
             in_ring = (
                 round_ltz_circuit_odd_ring_online(size=size, l=length, ring_length=length, triples=int(self.triples))
                 if self._compares
@@ -160,6 +192,8 @@ class SealVariant(Variant):
             opened[:size] &= (1 << length) - 1
             opened[size:] &= 1
             field = Persistence.from_sections([z[1], flat[-1]])
+            if names:
+                named(field, group.field_protocol, f"F_{t}", "phases and items modulo t", names)
             online = round_ltz_circuit_odd_field_online if self._compares else round_mask_open_odd_field_online
             in_field = online(size=size, l=length, t=t, destination=to)
             words = group.run(group.field_protocol, f"F_{t}", in_field, public=[opened], persistence=field, seed=seed, keep=True, context=context)
@@ -174,8 +208,6 @@ class SealVariant(Variant):
 
 def seal_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> SealVariant:
     """A rounding for BFV or BGV with the preprocessing of a committee. Raises ParameterError for a committee that cannot round so."""
-    if committee.authenticated:
-        others = names(COMMITTEES, macs=False, field=True, last=" or ")
-        raise ParameterError(f"{committee.protocol}: masks with MACs are kept for LWE alone: for BFV and BGV take {others}")
+    check_rounds(committee.capabilities, rounding)
     triples = rounding == "round_ltz_circuit" and committee.rounds_with_triples
-    return SealVariant(rounding, parameters, committee.summands, triples)
+    return SealVariant(rounding, parameters, committee.summands, triples, committee.capabilities.names_runs)

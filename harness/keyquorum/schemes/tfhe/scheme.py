@@ -46,6 +46,7 @@ class TfheScheme(LweScheme):
     old_metadata = ""
     job_fields: ClassVar[Mapping[str, type]] = {"noise_method": str}
     options = ("noise_method",)
+    verified = False
     metadata = TfheKeyInfo
     request_type = TfheRequest
 
@@ -130,7 +131,7 @@ class TfheScheme(LweScheme):
         """See :class:`.Scheme`. TFHE-rs encrypts, under its own form of the public key."""
         raise ParameterError(f"{info.parameters.name}: TFHE-rs encrypts for keys of TFHE: use keyquorum tfhe encrypt, or TFHE-rs itself")
 
-    def vectors_needed(self, ciphertexts: Sequence[LweCiphertexts]) -> int:
+    def vectors_needed(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts]) -> int:
         """See :class:`.Scheme`. The ring secret alone."""
         return 1
 

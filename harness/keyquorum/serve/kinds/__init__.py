@@ -10,6 +10,7 @@ from keyquorum.schemes.prf.key import PrfKeyInfo
 from .base import ServedKind, Service
 from .decryption import ServedKey
 from .toprf import ToprfKind
+from .toprf_macs import MaskedToprfKind
 
 
 def open_kind(committee: Committee, party: int, service: Service) -> ServedKind:
@@ -19,7 +20,7 @@ def open_kind(committee: Committee, party: int, service: Service) -> ServedKind:
         for name in ("rounding", "width", "levels"):
             if getattr(service, name) != getattr(usual, name):
                 raise ParameterError(f"--{name} is for decryptions, and key {service.key} is one of a PRF: leave it out")
-        return ToprfKind(committee, party, service)
+        return (MaskedToprfKind if committee.authenticated else ToprfKind)(committee, party, service)
     if service.method != usual.method:
         raise ParameterError(f"method {service.method} is for keys of a PRF, and key {service.key} decrypts: leave it out")
     return ServedKey(committee, party, service.key, service.rounding, service.width, service.levels)

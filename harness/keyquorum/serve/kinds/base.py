@@ -5,12 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, TypeGuard
 
-from keyquorum.model.errors import KeyQuorumError
+from keyquorum.dsl import Persistence
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, KeyQuorumError
 from keyquorum.model.plain import Json
+from keyquorum.model.subset import Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
+from keyquorum.schemes.key_folder import load_shares
+from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.subset_shares import load_subset_shares
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import PreprocessingKind
 
@@ -54,6 +61,8 @@ class ServedKind(ABC):
     ``counter``: the metric that counts items; ``fill_command``: the command that fills the pool; ``hashed``: whether lines of the audit log have the SHA-256 of a request's body, which must not help to
     find secrets in it."""
 
+    _named: list[int] | None = None
+    """What requests name under ``parties`` (:func:`named_in_requests`)."""
     compared: Json
     """What the parties compare besides, when they connect."""
     counter: ClassVar[str]
@@ -66,6 +75,16 @@ class ServedKind(ABC):
     sharing: tuple[str, str]
     variant: PreprocessingKind | None
     audited: Json
+
+    def load(self, committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[Persistence]:
+        """This party's shares of the secret vectors (the first ``count``) of a key. For a subset: requests name its parties, lines of the audit log too, and the parties
+        compare the sharing of these very shares."""
+        self._named = named_in_requests(committee)
+        if not isinstance(committee, Subset):
+            return load_shares(folder, info, party, count)
+        sharing, shares = load_subset_shares(folder, info, committee, party)
+        self.audited, self.compared = {**self.audited, "parties": self._named}, {**self.compared, "sharing": sharing.id}
+        return shares
 
     @abstractmethod
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
@@ -83,6 +102,27 @@ class ServedKind(ABC):
     def run(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: Sequence[Asked]) -> list[bytes]:
         """This party's answers to the requests that all members have and admit; every member calls this."""
 
+    def items(self, parsed: ParsedRequest) -> int:
+        """What an answered request adds to the metric. The default: what it takes."""
+        return parsed.count
+
     @abstractmethod
     def close(self) -> None:
         """Wipes this party's shares of the key."""
+
+
+def named_in_requests(committee: Committee) -> list[int] | None:
+    """What requests name under ``parties``: the numbers of a subset; nothing for the whole committee."""
+    return list(committee.numbers) if isinstance(committee, Subset) else None
+
+
+def is_request_id(name: object) -> TypeGuard[str]:
+    """Whether this can be the id of a request: 8 to 64 ASCII letters and digits."""
+    return isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum() and name.isascii()
+
+
+def check_named(named: list[int] | None, head: Json) -> None:
+    """Refuses a request for other parties than those that serve together. Raises CiphertextError."""
+    if head.get("parties") != named:
+        here = "all parties together, leave out --parties" if named is None else f"parties {numbers_text(named)}, name them with --parties"
+        raise CiphertextError(f"the request is for other parties: here serve {here}")

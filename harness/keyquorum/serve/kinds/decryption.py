@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CiphertextError
+from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes import encryption_of
-from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
+from keyquorum.schemes.subset_shares import info_in, load_key_as
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant
 
-from .base import Asked, ParsedRequest, ServedKind
+from ..copies import answer_of
+from .base import Asked, ParsedRequest, ServedKind, check_named
 
 Words = NDArray[np.uint64]
 
@@ -33,10 +34,14 @@ class ServedKey(ServedKind):
     variant: Variant
 
     def __init__(self, committee: Committee, party: int, key: str, rounding: str, width: int = 8, levels: int = 2) -> None:
+        if committee.authenticated:
+            raise ParameterError(
+                f"{committee.protocol}: a receiver outside the committee cannot check MACs: decrypt to a party (--to), or serve with another committee"
+            )
         folder = committee.key_folder(party, key)
-        self._info = load_key(folder)
+        stored = load_key_as(committee, folder)
+        self._committee, self._info = committee, info_in(stored, committee)
         self._scheme = encryption_of(self._info)
-        check_made_by(committee, self._info, folder)
         self._scheme.check_served(committee, rounding)
         self.variant = variant_for(committee, rounding, self._info.parameters, width, levels)
         warn_of_rounding(rounding, self._info.parameters)
@@ -47,13 +52,14 @@ class ServedKey(ServedKind):
         self.unit, self.batch = self._scheme.unit(self._info.parameters), self._scheme.batch
         self.limit = self._scheme.request_limit(self._info.parameters)
         self.audited, self.compared = {"rounding": rounding}, {}
-        self._shares = load_shares(folder, self._info, party, self._scheme.vectors_needed([]))
+        self._shares = self.load(committee, folder, stored, party, self._scheme.vectors_needed(self._info, []))
 
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
         """A checked request. Raises CiphertextError if the body is malformed, or encrypted under another key. Where the ciphertext does not name its
         key, the head of the message does."""
         if not self._scheme.names_key and head.get("key") != self.key_id:
             raise CiphertextError(f"the request is encrypted under another key ({head.get('key', '')}), not {self.key_id}")
+        check_named(self._named, head)
         ciphertext = self._scheme.parse(self._info, bytes(body), "the request", self.variant.rounding)
         self._scheme.check_decryption(self._info, [ciphertext], 0, self.variant.rounding)
         count, most = self._scheme.item_count(self._info, ciphertext), self._scheme.most_asked
@@ -67,7 +73,7 @@ class ServedKey(ServedKind):
         return self._scheme.phases(context, group, self._info, self._shares, self.variant, contents, keep=True)
 
     def run(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: Sequence[Asked]) -> list[bytes]:
-        """This party's shares of the messages of each request. Raises PoolTooSmall before anything is claimed."""
+        """This party's shares of the messages of each request (:func:`.answer_of`). Raises PoolTooSmall before anything is claimed."""
         assert pool is not None
         requests = [parsed for _, parsed in batch]
         z = self.phases(context, group, requests)
@@ -79,7 +85,7 @@ class ServedKey(ServedKind):
         assert shares is not None
         answers, at = [], 0
         for request in requests:
-            answers.append(shares[0, at : at + request.count].astype("<u8").tobytes())
+            answers.append(answer_of(self._committee, shares[:, at : at + request.count]))
             at += request.count
         shares.fill(0)
         return answers

@@ -5,27 +5,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError, PartyError
+from keyquorum.model.errors import CiphertextError, KeyQuorumError, PartyError
 from keyquorum.model.plain import Json
-from keyquorum.model.subset import Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
-from keyquorum.schemes.key_folder import check_made_by, load_shares
-from keyquorum.schemes.prf.evaluate import check_evaluation, evaluate_by_tables, evaluate_shares, second_blocks
+from keyquorum.schemes.key_folder import check_made_by
+from keyquorum.schemes.prf.evaluate import evaluate_by_tables
 from keyquorum.schemes.prf.evaluations import Evaluations
 from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, OUTPUTS, Bytes, held_by
+from keyquorum.schemes.prf.functions import inner_of, points_of_blocks
 from keyquorum.schemes.prf.key import load_prf_key, sharing_of
 from keyquorum.schemes.prf.policy import POLICY, read_policy
 from keyquorum.schemes.prf.tables import AT_ONCE, aes_tables
-from keyquorum.schemes.subset_shares import load_subset_shares
 from keyquorum.sharing.rounding import RoundingGroup
 
-from .base import Asked, ParsedRequest, ServedKind, Service
+from .base import Asked, ParsedRequest, ServedKind, Service, check_named
 
 COPY = 32
 """Bytes of the digest of a copy of a receiver's summands."""
@@ -33,10 +33,12 @@ COPY = 32
 
 @dataclass(frozen=True)
 class Points:
-    """Shares of the points of a request. ``shares``: [summands held, inputs, 16]; ``blocks``: for each input."""
+    """Shares of the points of a request. ``shares``: [summands held, inputs, 16]; ``blocks``: for each input. Where shares have MACs: the masked points, and ``use``, the id of the
+    request for their masks; such a request has no points, and None."""
 
     shares: Bytes
     blocks: int
+    use: str | None = None
 
     @property
     def inputs(self) -> int:
@@ -45,7 +47,7 @@ class Points:
 
 
 class ToprfKind(ServedKind):
-    """One key of a pseudorandom function, with the policy and the count of this party. Items are blocks of AES.
+    """One key of a pseudorandom function, with the policy and the count of this party. Items are blocks of 16 bytes.
 
     Replicated summands come from the receiver in two copies. Where copies differ, products have errors that depend on single summands of the key, and
     a receiver could learn the key from values that these errors change. So the two holders of a summand compare digests of their copies before
@@ -58,43 +60,35 @@ class ToprfKind(ServedKind):
 
     counter = "evaluations"
     hashed = False
+    differs: ClassVar[str] = "other shares of the inputs: send both holders of a summand the same"
+    """What another party got, where copies differ."""
     fill_command = "keyquorum toprf fill"
 
     def __init__(self, committee: Committee, party: int, service: Service) -> None:
         folder = committee.key_folder(party, service.key)
         self._info = load_prf_key(folder)
-        subset = committee if isinstance(committee, Subset) else None
-        check_made_by(committee if subset is None else subset.whole, self._info, folder)
-        check_evaluation(committee, service.method)
+        check_made_by(committee.whole, self._info, folder)
+        self._inner = inner_of(self._info.parameters)
+        self._inner.check(committee, service.method)
         self._held = held_by(committee, party)
         others = {other: held_by(committee, other) for other in range(committee.size) if other != party}
         self._copies = {other: sorted(set(held) & set(self._held)) for other, held in others.items() if set(held) & set(self._held)}
         """Of each party that holds some of our summands: their numbers."""
-        self.sharing, self.key_id = sharing_of(committee), self._info.key_id
-        if subset is not None and service.method == "table":
-            raise ParameterError("one-time tables are of the whole committee: parties of a subset serve with --method circuit")
+        self.sharing, self.key_id = sharing_of(committee, self._info.parameters), self._info.key_id
         self.variant = aes_tables(committee) if service.method == "table" else None
         self._committee = committee
-        self._named = None if subset is None else list(subset.numbers)
         self.unit, self.batch = 1, 2 * MOST_INPUTS
         self.limit = len(self._held) * MOST_INPUTS * BLOCK
         self.audited, self.compared = {"method": service.method}, {}
-        if subset is not None:
-            self.audited = {**self.audited, "parties": self._named}
         self._evaluations = Evaluations(folder, read_policy(folder / POLICY, self.key_id))
-        if subset is None:
-            (self._key,) = load_shares(folder, self._info, party)
-        else:
-            sharing, (self._key,) = load_subset_shares(folder, self._info, subset, party)
-            self.compared = {"sharing": sharing.id}
+        (self._key,) = self.load(committee, folder, self._info, party)
 
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
         """See :class:`.ServedKind`. The head has the key's id, and ``output``, the bytes of a value. The digest is of what the parties may compare:
         the number of inputs and the length of values."""
         if head.get("key") != self.key_id:
             raise CiphertextError(f"the request is for another key ({head.get('key', '')}), not {self.key_id}")
-        if head.get("parties") != self._named:
-            raise CiphertextError(f"the request is for other parties: here serve {_who(self._named)}")
+        check_named(self._named, head)
         output = head.get("output")
         if type(output) is not int or output not in OUTPUTS:
             raise CiphertextError(f"values of {output} bytes: ask for {' or '.join(map(str, OUTPUTS))}")
@@ -105,24 +99,30 @@ class ToprfKind(ServedKind):
                 "run the same version everywhere"
             )
         shares = np.frombuffer(bytes(body), np.uint8).reshape(len(self._held), inputs, BLOCK)
+        self._inner.check_points(shares)
         digest = hashlib.sha256(f"{self.key_id} {inputs} inputs, values of {output} bytes".encode()).hexdigest()
         return ParsedRequest(Points(shares, OUTPUTS[output]), inputs * OUTPUTS[output], digest)
 
     def admit(self, asked: Asked) -> None:
         """See :class:`.ServedKind`. The policy, from what is counted so far."""
         self._evaluations.require()
-        refusal = self._evaluations.refusal(*_counted(asked))
+        refusal = self._evaluations.refusal(*counted(asked))
         if refusal is not None:
             raise refusal
 
     def vouch(self, context: PartyContext, have: Sequence[Asked | None]) -> list[KeyQuorumError | None]:
         """See :class:`.ServedKind`. One exchange between parties that hold the same summands; then the policy, request by request."""
         refused = self._compared(context, have)
+        self._refuse_by_policy(have, refused)
+        return refused
+
+    def _refuse_by_policy(self, have: Sequence[Asked | None], refused: list[KeyQuorumError | None]) -> None:
+        """Adds the refusals of the policy, request by request."""
         taken: list[tuple[str, int]] = []
         for i, asked in enumerate(have):
             if asked is None or refused[i] is not None:
                 continue
-            receiver, name, count = _counted(asked)
+            receiver, name, count = counted(asked)
             try:
                 self._evaluations.require()
                 refused[i] = self._evaluations.refusal(receiver, name, count, taken)
@@ -130,7 +130,6 @@ class ToprfKind(ServedKind):
                 refused[i] = error
             if refused[i] is None:
                 taken.append((receiver, count))
-        return refused
 
     def _compared(self, context: PartyContext, have: Sequence[Asked | None]) -> list[KeyQuorumError | None]:
         """An error for each request whose copies of summands differ. A request that one of the two has not got is refused by that one."""
@@ -147,9 +146,7 @@ class ToprfKind(ServedKind):
             for i, asked in enumerate(have):
                 said = theirs[COPY * i : COPY * (i + 1)]
                 if asked is not None and any(said) and said != digests[COPY * i : COPY * (i + 1)]:
-                    refused[i] = CiphertextError(
-                        f"party {self._committee.number_of(other)} got other shares of the inputs: send both holders of a summand the same"
-                    )
+                    refused[i] = CiphertextError(f"party {self._committee.number_of(other)} got {self.differs}")
         return refused
 
     def _digest(self, asked: Asked | None, numbers: Sequence[int]) -> bytes:
@@ -157,22 +154,22 @@ class ToprfKind(ServedKind):
         if asked is None:
             return bytes(COPY)
         key, parsed = asked
-        shares = _points(parsed).shares[[self._held.index(number) for number in numbers]]
+        shares = points_of(parsed).shares[[self._held.index(number) for number in numbers]]
         return hashlib.sha256(f"keyquorum toprf copy {self.key_id} {key} ".encode() + shares.tobytes()).digest()
 
     def run(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, batch: Sequence[Asked]) -> list[bytes]:
         """See :class:`.ServedKind`. Counts the evaluations, on the disk, before anything is computed; raises PolicyError if it cannot, and PoolTooSmall
         before anything is claimed or counted."""
-        points = [_points(parsed) for _, parsed in batch]
-        joined = np.concatenate([second_blocks(p.shares, self._held) if p.blocks > 1 else p.shares for p in points], axis=1)
+        points = [points_of(parsed) for _, parsed in batch]
+        joined, blocks = np.concatenate([p.shares for p in points], axis=1), [p.blocks for p in points for _ in range(p.inputs)]
         purpose = hashlib.sha256(f"keyquorum toprf {self.key_id} {' '.join(key + parsed.digest for key, parsed in batch)}".encode()).digest()
         if self.variant is None:
             self._count(batch)
             with context.phase("online"):
-                values = evaluate_shares(context, self._key, joined, purpose)
+                values = self._inner.evaluated(context, self._key, joined, blocks, purpose)
         else:
             assert pool is not None
-            values = self._by_tables(context, pool, batch, joined, purpose)
+            values = self._by_tables(context, pool, batch, points_of_blocks(context.committee, context.party, joined, blocks), purpose)
         reached("toprf/evaluated")
         answers, at = [], 0
         for _, parsed in batch:
@@ -198,7 +195,7 @@ class ToprfKind(ServedKind):
         return values
 
     def _count(self, batch: Sequence[Asked]) -> None:
-        self._evaluations.claim([_counted(asked) for asked in batch])
+        self._evaluations.claim([counted(asked) for asked in batch])
         reached("toprf/counted")
 
     def close(self) -> None:
@@ -206,17 +203,14 @@ class ToprfKind(ServedKind):
         self._key.wipe()
 
 
-def _who(numbers: list[int] | None) -> str:
-    return "all parties together, leave out --parties" if numbers is None else f"parties {numbers_text(numbers)}, name them with --parties"
-
-
-def _points(parsed: ParsedRequest) -> Points:
+def points_of(parsed: ParsedRequest) -> Points:
+    """The content of a request."""
     assert isinstance(parsed.content, Points)
     return parsed.content
 
 
-def _counted(asked: Asked) -> tuple[str, str, int]:
+def counted(asked: Asked) -> tuple[str, str, int]:
     """Receiver, id, and evaluations of a request."""
     key, parsed = asked
     receiver, _, name = key.partition("/")
-    return receiver, name, _points(parsed).inputs
+    return receiver, name, points_of(parsed).inputs

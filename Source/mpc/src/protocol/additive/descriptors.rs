@@ -5,7 +5,7 @@ use keyquorum_ot::Security;
 
 use super::{Additive, Arithmetic};
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::protocol::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
 };
@@ -96,6 +96,7 @@ fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
         DomainKind::Z2k(k) if k <= 64 => open_in(opening, Z2k64::new(k).map_err(invalid)?),
         DomainKind::Z2k(k) => open_in(opening, Z2k128::new(k).map_err(invalid)?),
         DomainKind::Bits => open_in(opening, BitLanes),
+        DomainKind::WideFq(_) => Err(EngineError::internal("additive shares over a wide field")),
     }
 }
 

@@ -3,7 +3,6 @@
 use keyquorum_math::{DomainKind, Z2k128, Zq};
 
 use super::MAC_BITS;
-use crate::adversary::honest;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::protocol::additive::SEMI;
@@ -86,16 +85,16 @@ fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
         DomainKind::Fq(q) => {
             let field = Zq::new(q).map_err(invalid)?;
             let domains = (field.clone(), field);
-            let protocol = opening.with_macs(domains.clone(), honest())?;
+            let protocol = opening.with_macs(domains.clone(), opening.adversary())?;
             Ok(opening.computation(protocol, domains))
         }
         DomainKind::Z2k(k) => {
             let visible = Z2k128::new(k).map_err(invalid)?;
             let shares = Z2k128::new(k + MAC_BITS).map_err(invalid)?;
             let domains = (visible, shares);
-            let protocol = opening.with_macs(domains, honest())?;
+            let protocol = opening.with_macs(domains, opening.adversary())?;
             Ok(opening.computation(protocol, domains))
         }
-        DomainKind::Bits => Err(EngineError::internal("packed bits alone under MACs")),
+        other => Err(EngineError::internal(format!("MACs over {other}"))),
     }
 }

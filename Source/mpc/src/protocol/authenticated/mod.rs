@@ -38,7 +38,7 @@ use super::{Arithmetic, BITS, Channel};
 use super::{ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes};
 use crate::adversary::{Corruption, Site};
 use crate::error::{EngineError, Result};
-use crate::task::{Step, then, within};
+use crate::task::{SendFn, Step, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
 pub use descriptors::{MASCOT, SPDZ2K};
@@ -85,6 +85,10 @@ pub struct Authenticated<A: Arithmetic> {
     preprocessing: Preprocessing<A::E>,
     /// Whether the program opens something in the next round.
     opens: bool,
+    /// Whether openings under masks are verified together, before something else is opened.
+    deferred: bool,
+    /// Whether something else was opened, which must be verified before it is read.
+    exposed: bool,
     adversary: Corruption,
 }
 
@@ -92,6 +96,16 @@ impl<A: Arithmetic> Drop for Authenticated<A> {
     fn drop(&mut self) {
         self.key.zeroize();
     }
+}
+
+/// An opening of which the result must be verified before it is read.
+fn exposing<A: Arithmetic, V: 'static>(
+    task: SendFn<Authenticated<A>, V>,
+) -> SendFn<Authenticated<A>, V> {
+    Box::new(move |p, out| {
+        p.exposed = true;
+        task(p, out)
+    })
 }
 
 /// The binary part, for [`within`].
@@ -138,6 +152,8 @@ impl<A: Arithmetic> Authenticated<A> {
             verifier: Verifier::default(),
             preprocessing: Preprocessing::new(parties),
             opens: false,
+            deferred: false,
+            exposed: false,
             adversary,
         }
     }

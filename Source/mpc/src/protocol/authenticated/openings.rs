@@ -3,7 +3,7 @@
 use keyquorum_math::Element;
 use zeroize::Zeroizing;
 
-use super::{Arithmetic, Authenticated};
+use super::{Arithmetic, Authenticated, exposing};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::protocol::ClearTask;
@@ -13,22 +13,29 @@ use crate::value::Share;
 impl<A: Arithmetic> Authenticated<A> {
     /// Opens a share of the program, under a mask where the share could reveal more than the value.
     pub(super) fn open_masked(&mut self, share: Share<A::E>) -> ClearTask<Self, A::E> {
-        self.open_shifted_masked(share, 0)
+        self.opens = true;
+        exposing(self.open_shifted_masked(share, 0))
     }
 
     /// Opens the low `bits` bits of a share of the program, in a ring: they are shifted to the top, where nothing is above them but
-    /// what the mask hides, and the zeros below them are not sent.
+    /// what the mask hides, and the zeros below them are not sent. `deferrable`: nothing is verified
+    /// before it where checks are deferred.
     pub(super) fn open_low_masked(
         &mut self,
         mut share: Share<A::E>,
         bits: u32,
+        deferrable: bool,
     ) -> ClearTask<Self, A::E> {
         let zeros = self.visible.bits() - bits;
         let factor = self.domain.from_u128(1 << zeros);
         for part in &mut share.parts {
             self.domain.mul_scalar_assign(part, factor);
         }
-        let opened = self.open_shifted_masked(share, zeros);
+        let mut opened = self.open_shifted_masked(share, zeros);
+        if !(deferrable && self.deferred) {
+            self.opens = true;
+            opened = exposing(opened);
+        }
         then(opened, move |_, values| Ok(shifted_down(&values, zeros)))
     }
 
@@ -37,7 +44,6 @@ impl<A: Arithmetic> Authenticated<A> {
         if self.overflow().is_some() {
             self.preprocessing.randoms.need(share.len());
         }
-        self.opens = true;
         Box::new(move |p, out| {
             let mut share = share;
             p.mask_overflow(&mut share)?;
@@ -74,7 +80,7 @@ impl<A: Arithmetic> Authenticated<A> {
             self.preprocessing.randoms.need(n);
         }
         self.opens = true;
-        Ok(Box::new(move |p, out| {
+        Ok(exposing(Box::new(move |p: &mut Self, out| {
             let [x, m, known] = p.preprocessing.input(receiver)?.take(n)?;
             let (mask, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));
             let mut share = share;
@@ -87,7 +93,7 @@ impl<A: Arithmetic> Authenticated<A> {
                 let values = p.reduced(opened);
                 Ok((p.me == receiver).then_some(values))
             })(p, out)
-        }))
+        })))
     }
 }
 

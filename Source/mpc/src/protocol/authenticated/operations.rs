@@ -4,7 +4,9 @@ use std::any::Any;
 
 use keyquorum_math::{Domain, Element};
 
-use super::{Authenticated, PARTS, binary, bits, is_bits, keys, known, preprocessing, verify};
+use super::{
+    Authenticated, PARTS, binary, bits, exposing, is_bits, keys, known, preprocessing, verify,
+};
 use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
 use crate::protocol::{Arithmetic, ClearTask, EdaBits, Protocol, ShareTask, cast, lanes};
@@ -15,6 +17,23 @@ fn no_bits<T>() -> Result<T> {
     Err(EngineError::usage(
         "this protocol computes on elements and on packed bits: this is neither",
     ))
+}
+
+fn two_parts<E: Element>(mut share: Share<E>) -> Result<[Vec<E>; PARTS]> {
+    share.check(PARTS, share.len())?;
+    let parts = std::mem::take(&mut share.parts).try_into();
+    parts.map_err(|_| EngineError::internal("shares of another protocol"))
+}
+
+impl<A: Arithmetic> Authenticated<A> {
+    /// A task that verifies everything that was opened, if there is something.
+    fn pending_check(&self) -> Option<SendFn<Self, ()>> {
+        let pending = self.verifier.pending() > 0 || self.bits.unchecked();
+        pending.then(|| match self.deferred {
+            true => verify::check_deferred(),
+            false => verify::check(),
+        })
+    }
 }
 
 impl<A: Arithmetic> Protocol for Authenticated<A> {
@@ -109,14 +128,23 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         if is_bits(domain) {
             self.opens = true;
             let task = within(self.bits.open(known(a.duplicate())?), bits::<A>);
-            return Ok(then(task, |_, values| cast(values)));
+            return Ok(then(exposing(task), |_, values| cast(values)));
         }
         let task = self.open_masked(known(a.duplicate())?);
         Ok(then(task, |_, values| cast(values)))
     }
 
     fn open_low<D: Domain>(&mut self, low: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        let task = self.open_low_masked(known(a.duplicate())?, low.bits());
+        let task = self.open_low_masked(known(a.duplicate())?, low.bits(), false);
+        Ok(then(task, |_, values| cast(values)))
+    }
+
+    fn open_masked<D: Domain>(
+        &mut self,
+        low: &D,
+        a: &Share<D::E>,
+    ) -> Result<ClearTask<Self, D::E>> {
+        let task = self.open_low_masked(known(a.duplicate())?, low.bits(), true);
         Ok(then(task, |_, values| cast(values)))
     }
 
@@ -130,7 +158,7 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
             self.opens = true;
             let share = known(a.duplicate())?;
             let task = within(self.bits.open_to(share, receiver)?, bits::<A>);
-            return Ok(then(task, |_, values| {
+            return Ok(then(exposing(task), |_, values| {
                 values.map(|v| cast(v.to_vec())).transpose()
             }));
         }
@@ -214,7 +242,7 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         }
         let full = self.verifier.pending() > verify::MOST_PENDING;
         if (std::mem::take(&mut self.opens) || full)
-            && let Some(task) = self.check()
+            && let Some(task) = self.pending_check()
         {
             return Ok(Some(task));
         }
@@ -222,7 +250,37 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
     }
 
     fn check(&mut self) -> Option<SendFn<Self, ()>> {
-        (self.verifier.pending() > 0 || self.bits.unchecked()).then(verify::check)
+        self.exposed = false;
+        self.pending_check()
+    }
+
+    fn check_before_reading(&mut self) -> Option<SendFn<Self, ()>> {
+        if self.deferred && !self.exposed {
+            return None;
+        }
+        self.check()
+    }
+
+    fn defer_checks(&mut self, deferred: bool) {
+        self.deferred = deferred;
+    }
+
+    fn give_random<D: Domain>(&mut self, stored: Share<D::E>) -> Result<()> {
+        let [x, m] = two_parts(known(stored)?)?;
+        self.preprocessing.randoms.put([x, m]);
+        Ok(())
+    }
+
+    fn give_mask<D: Domain>(
+        &mut self,
+        owner: usize,
+        stored: Share<D::E>,
+        known_there: Vec<D::E>,
+    ) -> Result<()> {
+        let [x, m] = two_parts(known(stored)?)?;
+        let elements = self.preprocessing.input(owner)?;
+        elements.put([x, m, cast(known_there)?]);
+        Ok(())
     }
 
     fn mac_key(&self) -> Option<u128> {

@@ -8,10 +8,11 @@
 use std::mem::take;
 
 use keyquorum_math::{Domain, Element, Prg};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::binary::{
-    self, Toss, commit, commit_and_compare, finish_challenge, reveal_sums, start_toss,
+    self, Toss, commit, commit_and_compare, commit_comparing, finish_challenge, reveal_sums,
+    reveal_sums_comparing, start_toss,
 };
 use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
@@ -21,6 +22,9 @@ use crate::value::{Share, same, zip};
 
 /// Elements that may be opened before they are verified: 4 MB.
 pub(super) const MOST_PENDING: usize = 1 << 18;
+
+/// Most values whose MACs are verified one by one where checks are deferred: 16 bytes each, instead of two rounds for a toss.
+pub(super) const MOST_SINGLE: usize = 1 << 8;
 
 /// The differences to verify: the σ_i.
 #[derive(Default)]
@@ -90,6 +94,42 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
         });
         let bits = within(binary::check(), bits::<A>);
         join(sums, bits, |_, (), ()| Ok(()))(p, out)
+    })
+}
+
+/// Verifies all openings of a program whose checks are deferred. Few values are verified one by one, which needs no toss and is the check of a single value of SPDZ2k:
+/// in one round the parties commit to their σ_i, and in the next they open them. Among more than two parties, the first of these messages also
+/// compares what all received before, and the second one the commitments: no honest party opens its σ_i while honest parties have different values, and none accepts
+/// while they have different commitments. Two rounds; many values, or bits: those of [`check`].
+pub(super) fn check_deferred<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
+    Box::new(move |p, out| {
+        if p.bits.unchecked() || p.verifier.pending() > MOST_SINGLE {
+            return check()(p, out);
+        }
+        let mut differences = Zeroizing::new(take(&mut p.verifier.differences));
+        if p.parties > 2 {
+            // An element may be in two such checks, with public factors: only sums may show, not the σ_i of a party, or a failed check would tell its key alone.
+            for owner in 0..p.parties {
+                p.add_sharing_of_zero(owner, &mut differences)?;
+            }
+        }
+        p.adversary
+            .change_elements(Site::CheckSum, None, &p.domain, &mut differences);
+        let count = differences.len();
+        let bytes = differences.iter().flat_map(|d| d.to_u128().to_le_bytes());
+        let committed = within(commit_comparing(bytes.collect()), bits::<A>);
+        and_then(committed, move |_, committed| {
+            Ok(then(
+                within(reveal_sums_comparing(committed), bits::<A>),
+                move |p: &mut Authenticated<A>, all| {
+                    saw(p, Site::CheckSum, &all);
+                    for sum in totals(&p.domain, &all, count)? {
+                        verify_sum(p, Check::ElementMacs, sum)?;
+                    }
+                    p.bits.guard.verified()
+                },
+            ))
+        })(p, out)
     })
 }
 

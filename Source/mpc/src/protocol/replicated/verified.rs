@@ -3,7 +3,7 @@
 //! Openings send each missing summand twice, once by each of the two parties that hold it: by one whole, by the other as its hash if that is shorter.
 //! Both parties send in the same round. As one of them is honest, the receiver goes on with the true summand or stops.
 
-use keyquorum_math::{Domain, DomainKind, Z2k64, Z2k128, Zq};
+use keyquorum_math::{Domain, DomainKind, Z2k64, Z2k128, Zq, Zq128};
 
 use super::{REPLICATED, Replicated, party};
 use crate::adversary::{Corruption, Site};
@@ -21,7 +21,6 @@ use crate::value::Share;
 /// The fields that both share.
 const VERIFIED: Descriptor = Descriptor {
     adversary: Adversary::Malicious,
-    committee: false,
     partners: || Partners {
         ring: Some(&MAL_REP_RING),
         field: &MAL_REP_FIELD,
@@ -45,7 +44,7 @@ pub static MAL_REP_RING: Descriptor = Descriptor {
         binary: "malicious-rep-ring-party.x",
         field: false,
         encrypt: false,
-        shares: "replicated Z2^{k}",
+        shares: "malicious replicated Z2^{k}",
         extra_bits: 0,
     }),
     ..VERIFIED
@@ -60,13 +59,14 @@ pub static MAL_REP_FIELD: Descriptor = Descriptor {
             bits: 12,
             reason: "its products could not be verified",
         }),
+        wide_fields: true,
         ..Domains::NONE
     },
     mp_spdz: Some(MpSpdz {
         binary: "malicious-rep-field-party.x",
         field: true,
         encrypt: false,
-        shares: "replicated gfp",
+        shares: "malicious replicated gfp",
         extra_bits: 0,
     }),
     ..VERIFIED
@@ -75,6 +75,7 @@ pub static MAL_REP_FIELD: Descriptor = Descriptor {
 fn open_verified(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
     match opening.domain() {
         DomainKind::Fq(q) => engine(opening, Zq::new(q).map_err(invalid)?),
+        DomainKind::WideFq(q) => engine(opening, Zq128::new(q).map_err(invalid)?),
         DomainKind::Z2k(k) if k <= 64 => engine(opening, Z2k64::new(k).map_err(invalid)?),
         DomainKind::Z2k(k) => engine(opening, Z2k128::new(k).map_err(invalid)?),
         DomainKind::Bits => Err(EngineError::internal("verified bits without elements")),
@@ -89,7 +90,6 @@ fn engine<D: Domain>(opening: &Opening<'_>, domain: D) -> Result<Box<dyn Engine>
 
 impl Replicated {
     /// Party `me`, which deviates as this adversary does.
-    #[cfg(test)]
     pub(crate) fn corrupted(mut self, adversary: Corruption) -> Self {
         self.adversary = adversary;
         self

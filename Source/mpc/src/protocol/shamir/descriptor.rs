@@ -67,5 +67,6 @@ pub(super) fn party(opening: &Opening<'_>) -> Result<Shamir> {
         Vec::new()
     };
     let pairs = opening.all_pair_prgs()?;
-    Shamir::new(opening.party(), n, t, pairs, streams)
+    let shamir = Shamir::new(opening.party(), n, t, pairs, streams)?;
+    Ok(shamir.corrupted(opening.adversary()))
 }

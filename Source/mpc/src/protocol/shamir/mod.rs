@@ -20,8 +20,8 @@ use keyquorum_math::{Domain, DomainKind, Prg};
 
 pub use self::descriptor::SHAMIR;
 use self::polynomials::{add_scaled, lagrange, point};
-pub(crate) use self::prss::subset_factor;
 pub use self::prss::{SubsetStream, subsets, uses_prss};
+pub(crate) use self::prss::{fingerprint, subset_factor};
 pub use self::verified::MAL_SHAMIR;
 #[cfg(test)]
 pub(crate) use self::verified::MOST_DRAWS;

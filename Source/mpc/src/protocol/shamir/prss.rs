@@ -1,6 +1,7 @@
 //! Randomness that subsets of parties have in common, as shares without communication: pseudo-random secret sharing.
 
 use keyquorum_math::{Domain, Prg};
+use sha2::{Digest, Sha256};
 
 use super::polynomials::point;
 use super::{Shamir, outside};
@@ -18,6 +19,15 @@ pub struct SubsetStream {
     pub prg: Prg,
     /// A hash of its seed, which members compare: the member that chose the seed may have sent another one to others.
     pub fingerprint: [u8; 32],
+}
+
+/// A hash of the seeds of all subsets that have this peer.
+pub(crate) fn fingerprint(streams: &[SubsetStream], peer: usize) -> [u8; 32] {
+    let mut hash = Sha256::new_with_prefix(b"keyquorum-v1/seeds of subsets");
+    for stream in streams.iter().filter(|s| s.members.contains(&peer)) {
+        hash.update(stream.fingerprint);
+    }
+    hash.finalize().into()
 }
 
 /// All subsets of `size` of `0..n`, in lexicographic order.

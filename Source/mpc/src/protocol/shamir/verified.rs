@@ -23,12 +23,12 @@
 //! Ten and more parties, whose products go through kings and whose randomness is dealt, are refused. So are shuffles and packed bits.
 
 use keyquorum_math::{Domain, DomainKind, Zq};
-use sha2::{Digest, Sha256};
 
 use super::bits::Drawn;
 use super::descriptor::{DESCRIPTOR, party};
 use super::openings::KING_FROM;
 use super::polynomials::{add_scaled, lagrange, point};
+use super::prss::fingerprint;
 use super::{Shamir, field_only, no_bits, outside};
 use crate::adversary::{Corruption, Site};
 use crate::engine::Engine;
@@ -58,7 +58,6 @@ pub static MAL_SHAMIR: Descriptor = Descriptor {
     most_parties: Some(KING_FROM - 1),
     adversary: Adversary::Malicious,
     king_openings: false,
-    committee: false,
     partners: || Partners {
         ring: None,
         field: &MAL_SHAMIR,
@@ -88,7 +87,6 @@ fn open_over_field(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
 
 impl Shamir {
     /// This party, which deviates as this adversary does.
-    #[cfg(test)]
     pub(crate) fn corrupted(mut self, adversary: Corruption) -> Self {
         let replicated = self.replicated.take();
         self.replicated = replicated.map(|inner| inner.corrupted(Corruption::clone(&adversary)));
@@ -307,10 +305,6 @@ impl Verifiable for Shamir {
         if peer == self.me || self.parties - self.threshold < 3 {
             return None;
         }
-        let mut hash = Sha256::new_with_prefix(b"keyquorum-v1/seeds of subsets");
-        for subset in self.subsets.iter().filter(|s| s.members.contains(&peer)) {
-            hash.update(subset.fingerprint);
-        }
-        Some(hash.finalize().into())
+        Some(fingerprint(&self.subsets, peer))
     }
 }

@@ -31,6 +31,13 @@ use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
 use crate::task::{Step, and_then};
 
+/// The error of two members of a subset whose seeds differ.
+pub(crate) fn different_seeds(peer: usize, me: usize) -> String {
+    format!(
+        "party {peer} and party {me} have different seeds for the same subset of parties: the party that sent the seeds, or one of the two, cheats"
+    )
+}
+
 /// Links of a chain, unless a check needs more: half a millisecond, 32 KB.
 const LINKS: usize = 1024;
 
@@ -160,12 +167,7 @@ pub(super) fn set_up<P: Verifiable, A: Domain>(tosses: usize) -> Task<P, A, ()> 
                 if let Some(print) = prints.get(peer).copied().flatten()
                     && taken(inbox, peer)? != print
                 {
-                    let failed = EngineError::check(
-                        Check::SubsetSeeds,
-                        format!(
-                            "party {peer} and party {me} have different seeds for the same subset of parties: the party that sent the seeds, or one of the two, cheats"
-                        ),
-                    );
+                    let failed = EngineError::check(Check::SubsetSeeds, different_seeds(peer, me));
                     p.inner.adversary().judge::<()>(Err(failed))?;
                 }
             }

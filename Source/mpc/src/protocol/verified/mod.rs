@@ -87,6 +87,7 @@ use sha2::{Digest, Sha256};
 
 use self::check::{MOST_TOSSES, SECURITY, verify, verify_shares};
 use self::coins::Coins;
+pub(crate) use self::coins::different_seeds;
 pub(crate) use self::gf64::Gf64;
 pub(crate) use self::pending::Product;
 use self::pending::{MOST_PENDING, Pending};

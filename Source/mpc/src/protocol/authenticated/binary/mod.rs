@@ -48,8 +48,8 @@ pub use standalone::Standalone;
 pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{
-    Committed, Toss, check, commit, commit_and_compare, exchange, finish_challenge, finish_toss,
-    first_half, reveal_sums, start_toss,
+    Committed, Toss, check, commit, commit_and_compare, commit_comparing, exchange,
+    finish_challenge, finish_toss, first_half, reveal_sums, reveal_sums_comparing, start_toss,
 };
 
 /// Bits of the MAC key: a wrong opening passes with probability 2^-48.

@@ -17,7 +17,7 @@ use super::{AuthenticatedBits, MAC_BITS, PARTS};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
 use crate::protocol::BITS;
-use crate::task::{SendFn, Step, and_then, then};
+use crate::task::{SendFn, Step, and_then, join, then};
 use crate::value::{Share, zip};
 use keyquorum_math::Domain;
 
@@ -249,7 +249,8 @@ pub(in super::super) fn finish_challenge(committed: Committed) -> SendFn<Authent
 
 /// [`commit`], and among more than two parties a comparison of what they got so far, which blames a peer that got something else:
 /// sums of a check must not be revealed while honest parties hold different values, as their difference would single out the key of one
-/// of them, nor while they hold different commitments, which would be a guess of its own for each of them. One round, or two.
+/// of them, nor while they hold different commitments, which would be a guess of its own for each of them (deferred checks compare those with the reveal, and
+/// leave one guess: [`reveal_sums_comparing`]). One round, or two.
 pub(in super::super) fn commit_and_compare(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
     Box::new(move |p, out| {
         if p.parties == 2 {
@@ -258,6 +259,28 @@ pub(in super::super) fn commit_and_compare(value: Vec<u8>) -> SendFn<Authenticat
         and_then(commit(value), |_, committed| {
             Ok(then(compare(), |_, ()| Ok(committed)))
         })(p, out)
+    })
+}
+
+/// [`commit`], and in the same round, among more than two parties, a comparison of what they got before. The commitments are not compared yet.
+pub(in super::super) fn commit_comparing(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
+    comparing(commit(value))
+}
+
+/// [`reveal_sums`], and in the same round, among more than two parties, a comparison of what they got before, the commitments included. A party that gave the
+/// others different commitments learns the sums, as if it had given wrong ones, but nobody accepts.
+pub(in super::super) fn reveal_sums_comparing(
+    committed: Committed,
+) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
+    comparing(reveal_sums(committed))
+}
+
+fn comparing<V: Send + 'static>(
+    task: SendFn<AuthenticatedBits, V>,
+) -> SendFn<AuthenticatedBits, V> {
+    Box::new(move |p, out| match p.parties {
+        2 => task(p, out),
+        _ => join(task, compare(), |_, value, ()| Ok(value))(p, out),
     })
 }
 

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::super::verify::public;
 use super::super::{MAC_BITS, binary};
 use super::input;
+use crate::Handle;
 use crate::adversary::{Adversary, Corruption, Site};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError};
@@ -268,25 +269,16 @@ impl Adversary for Watched {
     }
 }
 
-/// Whether the adversary knows the key of party 0 in the end, and the errors of the honest parties.
-fn key_of_the_first_is_found(compares: bool) -> (bool, Vec<EngineError>) {
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let key = Arc::new(Mutex::new(Vec::new()));
+/// What three parties of this corruption end with, each with its engine.
+fn three_parties(
+    corruption: impl Fn(usize) -> Corruption,
+    body: fn(&mut dyn Engine) -> Result<(), EngineError>,
+) -> Vec<Result<(), EngineError>> {
     let threads: Vec<_> = local_mesh(3, Duration::from_secs(20))
         .into_iter()
         .enumerate()
         .map(|(party, transport)| {
-            let corruption: Corruption = match party {
-                0 => Arc::new(Watched {
-                    key: Arc::clone(&key),
-                    compares,
-                }),
-                1 => Arc::new(Watched {
-                    key: Arc::default(),
-                    compares,
-                }),
-                _ => Arc::new(Isolating(Arc::clone(&seen))),
-            };
+            let corruption = corruption(party);
             thread::spawn(move || {
                 let session = Session::new(Box::new(transport)).unwrap();
                 let domains = (
@@ -297,14 +289,8 @@ fn key_of_the_first_is_found(compares: bool) -> (bool, Vec<EngineError>) {
                 let protocol = session
                     .protocol_with_macs(domains, 9, &options, corruption)
                     .unwrap();
-                let computation = Computation::new(session.clone(), protocol, domains, 2, false);
-                let mut engine: Box<dyn Engine> = Box::new(computation);
-                let mut body = || {
-                    let x = input(&mut *engine, 0, &[3; OPENED])?;
-                    let x = engine.open(&x)?;
-                    engine.read(&x)
-                };
-                let result = body();
+                let mut engine = Computation::new(session.clone(), protocol, domains, 2, false);
+                let result = body(&mut engine);
                 if let Err(error) = &result {
                     session.abort(&error.to_string());
                 }
@@ -312,7 +298,64 @@ fn key_of_the_first_is_found(compares: bool) -> (bool, Vec<EngineError>) {
             })
         })
         .collect();
-    let results: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+    threads.into_iter().map(|t| t.join().unwrap()).collect()
+}
+
+/// Opens elements, which are verified before they are read.
+fn at_once(engine: &mut dyn Engine) -> Result<(), EngineError> {
+    let x = input(engine, 0, &[3; OPENED])?;
+    let x = engine.open(&x)?;
+    engine.read(&x).map(drop)
+}
+
+/// Such elements at the begin of a deferral, when all that an engine opens at its start is verified.
+fn elements_to_defer(engine: &mut dyn Engine) -> Result<Handle, EngineError> {
+    let first = input(engine, 0, &[1])?;
+    let first = engine.open(&first)?;
+    engine.read(&first)?;
+    let x = input(engine, 0, &[3; OPENED])?;
+    engine.defer_checks(true)?;
+    Ok(x)
+}
+
+/// The same elements in an opening whose check is deferred.
+fn deferred(engine: &mut dyn Engine) -> Result<(), EngineError> {
+    let x = elements_to_defer(engine)?;
+    let x = engine.open_masked(&x, 64)?;
+    engine.read(&x)?;
+    engine.defer_checks(false)
+}
+
+/// The sum of the first elements of the messages with sums that came last, one of each party.
+fn last_total(sums: &[(usize, Vec<u8>)]) -> u128 {
+    let domain = Z2k128::new(64 + MAC_BITS).unwrap();
+    let words = sums.iter().rev().take(3);
+    words.fold(0, |total, (_, sum)| {
+        domain.add(total, u128::from_le_bytes(sum[..16].try_into().unwrap()))
+    })
+}
+
+/// Whether the adversary knows the key of party 0 in the end, the errors of the honest parties, and how many messages with sums of single elements it saw.
+fn key_of_the_first_is_found(
+    compares: bool,
+    body: fn(&mut dyn Engine) -> Result<(), EngineError>,
+) -> (bool, Vec<EngineError>, usize) {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let key = Arc::new(Mutex::new(Vec::new()));
+    let corruption = |party| -> Corruption {
+        match party {
+            0 => Arc::new(Watched {
+                key: Arc::clone(&key),
+                compares,
+            }),
+            1 => Arc::new(Watched {
+                key: Arc::default(),
+                compares,
+            }),
+            _ => Arc::new(Isolating(Arc::clone(&seen))),
+        }
+    };
+    let results = three_parties(corruption, body);
     let errors: Vec<_> = results
         .into_iter()
         .take(2)
@@ -322,37 +365,41 @@ fn key_of_the_first_is_found(compares: bool) -> (bool, Vec<EngineError>) {
     let mut truth = [0u128];
     domain.decode(&key.lock().unwrap(), &mut truth).unwrap();
     let seen = seen.lock().unwrap();
-    let mut total = 0;
-    for (_, sum) in seen.sums.iter().rev().take(3) {
-        total = domain.add(total, u128::from_le_bytes(sum[..16].try_into().unwrap()));
-    }
-    // The sums of all are χ·(∓α) for the one value that was opened differently: which toss χ came from is tried.
+    let total = last_total(&seen.sums);
+    // The sums of all are χ·(∓α) for the one value that was opened differently: which toss χ came from is tried. Without a toss χ is 1.
+    let is = |factor: u128| {
+        let product = domain.mul(factor, truth[0]);
+        total == product || domain.neg(total) == product
+    };
     let found = !seen.sums.is_empty()
-        && seen.tosses.iter().any(|seed| {
-            let mut factors = [0u128; 64];
-            domain.random(&mut public(seed, 0), &mut factors);
-            let is = |factor: u128| domain.mul(factor, truth[0]);
-            factors
-                .iter()
-                .any(|f| total == is(*f) || domain.neg(total) == is(*f))
-        });
-    (found, errors)
+        && (is(1)
+            || seen.tosses.iter().any(|seed| {
+                let mut factors = [0u128; 64];
+                domain.random(&mut public(seed, 0), &mut factors);
+                factors.iter().any(|f| is(*f))
+            }));
+    let single = seen
+        .sums
+        .iter()
+        .filter(|(_, sums)| sums.len() == 16 * OPENED);
+    (found, errors, single.count())
+}
+
+fn broadcast(e: &EngineError) -> bool {
+    matches!(
+        e,
+        EngineError::Check {
+            check: Check::Broadcast,
+            ..
+        }
+    )
 }
 
 #[test]
 fn finding_01_blocked_a_value_opened_to_one_party_does_not_single_out_its_key() {
     for _ in 0..3 {
-        let (found, errors) = key_of_the_first_is_found(true);
+        let (found, errors, _) = key_of_the_first_is_found(true, at_once);
         assert!(!found);
-        let broadcast = |e: &EngineError| {
-            matches!(
-                e,
-                EngineError::Check {
-                    check: Check::Broadcast,
-                    ..
-                }
-            )
-        };
         assert!(errors.iter().any(broadcast), "{errors:?}");
     }
 }
@@ -360,5 +407,123 @@ fn finding_01_blocked_a_value_opened_to_one_party_does_not_single_out_its_key() 
 #[test]
 fn finding_01_ablated_without_the_comparison_the_key_of_one_party_is_found() {
     // A party that stops early may cut off the sums of another one: then the adversary tries again.
-    assert!((0..8).any(|_| key_of_the_first_is_found(false).0));
+    assert!((0..8).any(|_| key_of_the_first_is_found(false, at_once).0));
+}
+
+/// Where checks are deferred, the comparison is in the round of the commitments: nobody sees a sum.
+#[test]
+fn finding_01_blocked_nor_in_a_deferred_check() {
+    for _ in 0..3 {
+        let (found, errors, sums) = key_of_the_first_is_found(true, deferred);
+        assert!(!found && sums == 0);
+        assert!(errors.iter().any(broadcast), "{errors:?}");
+    }
+}
+
+#[test]
+fn finding_01_ablated_a_deferred_check_without_the_comparison() {
+    assert!((0..8).any(|_| key_of_the_first_is_found(false, deferred).0));
+}
+
+/// An element in two openings of one deferred check, of which party 2 changes the first.
+fn opened_twice(engine: &mut dyn Engine) -> Result<(), EngineError> {
+    let x = elements_to_defer(engine)?;
+    let x = [engine.open_masked(&x, 64)?, engine.open_masked(&x, 64)?];
+    for one in &x {
+        engine.read(one)?;
+    }
+    engine.defer_checks(false)
+}
+
+/// Party 2 changes its share of the first element in its first opening, alike towards all, and keeps what it sees of the check.
+struct Shifting {
+    changed: Mutex<Vec<Option<usize>>>,
+    seen: Arc<Mutex<Seen>>,
+    key: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Adversary for Shifting {
+    fn deviates(&self, site: Site) -> bool {
+        matches!(site, Site::Opening | Site::CheckSum | Site::Key)
+    }
+
+    fn words(&self, site: Site, to: Option<usize>, words: &mut [u128]) {
+        let mut changed = self.changed.lock().unwrap();
+        if site == Site::Opening && words.len() == OPENED && !changed.contains(&to) {
+            changed.push(to);
+            words[0] ^= 1;
+        }
+    }
+
+    fn sees(&self, site: Site, from: usize, message: &[u8]) {
+        match site {
+            Site::CheckSum => self
+                .seen
+                .lock()
+                .unwrap()
+                .sums
+                .push((from, message.to_vec())),
+            Site::Key => *self.key.lock().unwrap() = message.to_vec(),
+            _ => {}
+        }
+    }
+
+    fn omits(&self, _check: Check) -> bool {
+        true
+    }
+}
+
+/// What a check of `opened_twice` shows: of every party, the difference of its two values of the changed element, and its key.
+fn differences_and_keys() -> Option<([u64; 3], [u64; 3])> {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    let keys: [Arc<Mutex<Vec<u8>>>; 3] = std::array::from_fn(|_| Arc::default());
+    let corruption = |party: usize| -> Corruption {
+        let key = Arc::clone(&keys[party]);
+        match party {
+            2 => Arc::new(Shifting {
+                changed: Mutex::default(),
+                seen: Arc::clone(&seen),
+                key,
+            }),
+            _ => Arc::new(Watched {
+                key,
+                compares: true,
+            }),
+        }
+    };
+    let results = three_parties(corruption, opened_twice);
+    assert!(results.iter().take(2).all(Result::is_err));
+    let domain = Z2k128::new(64 + MAC_BITS).unwrap();
+    let alphas = keys.each_ref().map(|key| {
+        let mut alpha = [0u128];
+        domain.decode(&key.lock().unwrap(), &mut alpha).unwrap();
+        alpha[0] as u64
+    });
+    let seen = seen.lock().unwrap();
+    let single = seen
+        .sums
+        .iter()
+        .filter(|(_, sums)| sums.len() == 32 * OPENED);
+    let single: Vec<_> = single.collect();
+    let mut differences = [0u64; 3];
+    for (from, sums) in &single {
+        let word = |at: usize| u64::from_le_bytes(sums[16 * at..][..8].try_into().unwrap());
+        differences[*from] = word(0).wrapping_sub(word(OPENED));
+    }
+    (single.len() == 3).then_some((differences, alphas))
+}
+
+/// Without sharings of zero the difference of a party's two values would be its key, up to the sign. With them only the difference of the sums of all is known: the sum of all keys.
+#[test]
+fn a_deferred_check_shows_sums_and_no_key_of_one_party() {
+    // An honest party that stops early may cut off the sums of the other one: then the adversary tries again.
+    let (differences, alphas) = (0..8).find_map(|_| differences_and_keys()).unwrap();
+    let is = |found: u64, key: u64| found == key || found.wrapping_neg() == key;
+    let sum = |all: [u64; 3]| all.into_iter().fold(0, u64::wrapping_add);
+    assert!(
+        is(sum(differences), sum(alphas)),
+        "the attack fits what is opened"
+    );
+    assert!(alphas.iter().all(|key| *key != 0));
+    assert!(!(0..2).any(|party| is(differences[party], alphas[party])));
 }

@@ -112,9 +112,10 @@ fn everything(engine: &mut dyn Engine) -> Result<Vec<Vec<u128>>> {
 fn every_operation_gives_what_the_semi_honest_protocol_gives() {
     let fields = [PRIME, (1 << 61) - 1, 65_537, 4099].map(DomainKind::Fq);
     let rings = [64, 41, 72].map(DomainKind::Z2k);
-    for domain in fields.into_iter().chain(rings) {
+    let wide = DomainKind::WideFq((1 << 127) - 1);
+    for domain in fields.into_iter().chain([wide]).chain(rings) {
         let (semi_honest, malicious) = match domain {
-            DomainKind::Fq(_) => ("rep-field", "mal-rep-field"),
+            DomainKind::Fq(_) | DomainKind::WideFq(_) => ("rep-field", "mal-rep-field"),
             _ => ("ring", "mal-rep-ring"),
         };
         let wanted = run(semi_honest, domain, everything);

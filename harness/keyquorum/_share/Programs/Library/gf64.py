@@ -1,0 +1,1 @@
+../../../../../Programs/Library/gf64.py

@@ -1,0 +1,1 @@
+../../../../../Programs/Library/legendre.py

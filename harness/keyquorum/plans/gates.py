@@ -1,0 +1,225 @@
+"""AES-128 on LWE ciphertexts with encrypted tables (:mod:`keyquorum.schemes.prf_lwe`) by the parties of a committee, for one of them: it alone learns the
+blocks, and their values under the shared key.
+
+Two pools: items of the key, one for each block, and items of an exact rounding. Those of all blocks are claimed before the first bit is opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError, PoolTooSmall
+from keyquorum.model.outputs import reserved, save_all
+from keyquorum.model.plain import Json
+from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import local_path, party_job
+from keyquorum.programs.signatures import sum_inputs
+from keyquorum.schemes.key_folder import check_made_by, load_shares
+from keyquorum.schemes.prf.function import BLOCK, blocks_of, combined, held_by, rows_of
+from keyquorum.schemes.prf_lwe.circuit import aes_forms
+from keyquorum.schemes.prf_lwe.evaluate import Evaluator
+from keyquorum.schemes.prf_lwe.key import BITS, load_gate_key, load_round_keys
+from keyquorum.schemes.prf_lwe.tables import gate_rounding, gate_tables
+from keyquorum.sharing.randomness import wipe
+from keyquorum.sharing.variants import Preprocessing
+
+from .decrypt import RESULTS
+from .pool_jobs import check_fill
+from .pool_variants import pool_group
+from .pools import ClaimedItems, Pool
+
+Bytes = NDArray[np.uint8]
+CHUNK = 4
+"""Blocks of a file of the pool: 138 kB each, and 20 MB of memory while they are made."""
+MOST_BLOCKS = 1024
+
+
+class GateKey:
+    """A key with its two pools, at one party, in a ``with`` block; every party opens it. The secrets are wiped in the end."""
+
+    def __init__(self, context: PartyContext, key: str, rounding: str) -> None:
+        committee = context.committee
+        self._context, folder = context, committee.key_folder(context.party, key)
+        info = load_gate_key(folder)
+        check_made_by(committee, info, folder)
+        context.session.compare("key", info.digest)
+        masks, forms, group = gate_rounding(committee, info.parameters, rounding), aes_forms(), pool_group(context)
+        own = load_round_keys(folder, info)
+        secret, keys = load_shares(folder, info, context.party)
+        keys.wipe()
+        self._secret = secret.words.copy()
+        secret.wipe()
+        self._open: list[Pool | Evaluator] = []
+        try:
+            kind = gate_tables(committee, info.parameters, info.key_id, forms, 8 * BLOCK, self._secret)
+            self.tables = self._opened(Pool(context, group, kind))
+            self.masks = self._opened(Pool(context, group, masks))
+            self._evaluator = Evaluator(context, group, forms, self._secret, own, kind, masks)
+            self._open.append(self._evaluator)
+        except BaseException:
+            self.close()
+            raise
+
+    def _opened(self, pool: Pool) -> Pool:
+        self._open.append(pool)
+        return pool
+
+    def __enter__(self) -> GateKey:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Releases the locks and wipes the secret."""
+        for one in self._open:
+            one.close()
+        self._secret.fill(0)
+
+    def fill(self, count: int) -> int:
+        """Makes items for ``count`` blocks more, of both pools; every party calls this. Returns the blocks for which there are items."""
+        check_fill(count, CHUNK)
+        self.tables.store.require_room(count, len(self._context.committee.local_parties()))
+        self.tables.fill(count, CHUNK)
+        self.masks.fill(count * self._evaluator.decryptions)
+        return min(self.tables.left, self.masks.left // self._evaluator.decryptions)
+
+    def evaluate(self, points: Bytes, purpose: str) -> Bytes:
+        """This party's shares of AES of its shares of blocks, [summands held, blocks, 16]; every party calls this. Raises PoolTooSmall before anything is
+        claimed in either pool.
+
+        ``purpose``: of the evaluation, the same at all parties. Each block takes a round for its input, and the rounds of the rounding for each of 40
+        layers and for the output."""
+        count = points.shape[1]
+        made, needed = np.zeros_like(points), {self.tables: count, self.masks: count * self._evaluator.decryptions}
+        for pool, items in needed.items():  # all parties find the same
+            pool.agree(f"look for {items} items, {purpose}")
+            if pool.left < items:
+                raise PoolTooSmall(f"{pool.name}: needs {items:,} items, has {pool.left:,}: fill the pools (keyquorum gates fill)")
+        with (
+            self.tables.claimed(count, purpose) as tables,
+            self.masks.claimed(needed[self.masks], purpose) as masks,
+        ):
+            reached("gates/claimed")
+            try:
+                for block in range(count):
+                    made[:, block : block + 1] = self._block(points[:, block : block + 1], *tables.take(1), masks)
+                    reached("gates/block")
+            except BaseException:
+                made.fill(0)
+                raise
+        reached("gates/removed")
+        return made
+
+    def _block(self, point: Bytes, tables: Preprocessing, bound: bytes, masks: ClaimedItems) -> Bytes:
+        """One block of :meth:`evaluate`, with its item."""
+        reached("gates/taken")
+        rows = rows_of(point)
+        try:
+            bits = self._evaluator.evaluate(rows.reshape(rows.shape[0], -1, 1), tables, masks, bound)
+            made = blocks_of(bits.reshape(bits.shape[0], -1))
+            wipe(bits)
+        finally:
+            wipe(rows)
+        return made
+
+
+def _shared(context: PartyContext, own: bytes | None, count: int) -> Bytes:
+    """Our shares of the blocks of the party that has them (``own``), [summands held, count, 16]. Rounds and bytes are those of `sum_inputs`."""
+    committee, blocks = context.committee, np.zeros((1, count, BLOCK), np.uint8)
+    if own is not None:
+        blocks[:] = np.frombuffer(own, np.uint8).reshape(blocks.shape)
+    private, shares = rows_of(blocks)[0].view(np.int64), Persistence()
+    protocol = committee.ring_protocol
+    assert protocol is not None
+    try:
+        call = sum_inputs(contributors=committee.size, size=private.size)
+        context.backend.run(protocol, BITS, call, threshold=committee.threshold, private=private, persistence=shares)
+        return blocks_of(shares.words)
+    finally:
+        shares.wipe()
+        wipe(private)
+        blocks.fill(0)
+
+
+def _delivered(context: PartyContext, shares: Bytes, receiver: int) -> bytes | None:
+    """The blocks, at the receiver. One message of each other party."""
+    if context.party != receiver:
+        context.session.send(receiver, shares.tobytes())
+        return None
+    answers: list[bytes] = []
+    for party in range(context.parties):
+        most = len(held_by(context.committee, party)) * shares.shape[1] * BLOCK
+        answers.append(shares.tobytes() if party == receiver else context.session.recv(party, most))
+    return combined(context.committee, answers, shares.shape[1])
+
+
+def _blocks(job: Json) -> int:
+    count = job["count"]
+    if not 1 <= count <= MOST_BLOCKS:
+        raise ParameterError(f"{count} blocks: choose 1 to {MOST_BLOCKS}")
+    return int(count)
+
+
+def check_evaluate(committee: Committee, party: int, job: Json) -> None:
+    """The checks of the job ``gates_evaluate`` that a party makes alone: key and shares, and at the receiver its blocks."""
+    folder = committee.key_folder(party, job["key"])
+    info = load_gate_key(folder)
+    check_made_by(committee, info, folder)
+    gate_rounding(committee, info.parameters, job["rounding"])
+    for share in load_shares(folder, info, party):
+        share.wipe()
+    if committee.index_of(job["receiver"]) == party:
+        _own_blocks(job, _blocks(job))
+
+
+def _own_blocks(job: Json, count: int) -> bytes:
+    """The receiver's blocks."""
+    path = local_path(job, "input")
+    if not path.is_file() or path.stat().st_size != count * BLOCK:
+        raise ParameterError(f"{path}: no file of {count} blocks of {BLOCK} bytes")
+    return path.read_bytes()
+
+
+@party_job("gates_fill", {"key": str, "rounding": str, "count": int})
+def gates_fill_job(context: PartyContext, job: Json) -> Json:
+    """The job ``gates_fill``: encrypted tables and items of a rounding for ``count`` blocks under the key ``key``."""
+    with context.phase("fill"), GateKey(context, job["key"], job["rounding"]) as opened:
+        return {"available": opened.fill(job["count"])}
+
+
+@party_job("gates_evaluate", {"key": str, "rounding": str, "receiver": int, "count": int, "local": dict}, check=check_evaluate)
+def gates_evaluate_job(context: PartyContext, job: Json) -> Json:
+    """The job ``gates_evaluate``: AES of ``count`` blocks, which ``receiver`` has, and whose values it alone gets. Under ``local`` at the receiver: ``input``,
+    the file of the blocks, and ``output`` (0600, reserved before anything is claimed)."""
+    receiver, count = context.committee.index_of(job["receiver"]), _blocks(job)
+    receives = context.party == receiver
+    own = _own_blocks(job, count) if receives else None
+    outputs: Sequence[Path] = [local_path(job, "output")] if receives else []
+    folder = context.committee.key_folder(context.party, job["key"])
+    with GateKey(context, job["key"], job["rounding"]) as opened, reserved(outputs, [count * BLOCK] * len(outputs), folder / RESULTS) as places:
+        with context.phase("input"):
+            points = _shared(context, own, count)
+        try:
+            with context.phase("online"):
+                shares = opened.evaluate(points, f"{count} blocks for party {receiver}")
+        finally:
+            points.fill(0)
+        value = _delivered(context, shares, receiver)
+        shares.fill(0)
+        if value is not None:
+            save_all(places, [value])
+    context.session.compare("end of the evaluation", hashlib.sha256(str(count).encode()).digest())
+    return {"count": count, "receiver": job["receiver"]}
+
+
+__all__ = ["GateKey", "check_evaluate", "gates_evaluate_job", "gates_fill_job"]

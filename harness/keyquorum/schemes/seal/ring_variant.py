@@ -1,0 +1,167 @@
+"""Exact decryption of BFV and BGV in one ring with MACs, with items of a pool (:mod:`.ring`, program `round_ltz_ring_online`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import Unsigned
+from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.fhe.seal_format import Ciphertext
+from keyquorum.model.committee import Committee, check_name
+from keyquorum.model.errors import ParameterError, ProgramError
+from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call, Layout
+from keyquorum.programs.signatures import and_triples, rlwe_phase_ring, round_ltz_ring_online, round_mask
+from keyquorum.sharing.openings import WORDS, make_masks, masks_of, masks_section
+from keyquorum.sharing.randomness import wipe
+from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup
+from keyquorum.sharing.variants import Destination, Preprocessing, Section, Variant, comparison_ands
+
+from .key import SealKeyInfo
+from .phases import check_exact
+from .ring import RING, RING_BITS, decrypts_in_ring, messages, switched, switched_bits
+
+Words = NDArray[np.uint64]
+COMPARISONS = 2
+"""Masked comparisons of a decryption: of the phase, and of t times the phase."""
+
+
+@dataclass(frozen=True)
+class RingVariant(Variant):
+    """`round_ltz_circuit` for one BFV or BGV set, in one ring with MACs. Phases come as [2, size words], shares modulo 2^64; an item serves one coefficient. ``protocol``: of the ring;
+    ``parties``: of the committee, each of which may be the receiver."""
+
+    parameters: ParameterSet
+    protocol: str
+    parties: int
+    rounding: str = ROUNDINGS[0]
+
+    def __post_init__(self) -> None:
+        check_exact(self.parameters)
+        check_name(self.name, "pool name")
+        if not decrypts_in_ring(self.parameters):
+            t = self.parameters.plain_modulus
+            raise ParameterError(
+                f"a plain modulus of {t.bit_length()} bits does not fit one ring with MACs: take a set with a smaller one, or decrypt without a pool"
+            )
+
+    @property
+    def name(self) -> str:
+        """Name of the pool, and of its folder."""
+        return f"{self.parameters.name}-{self.rounding}"
+
+    @property
+    def described(self) -> str:
+        """See :class:`keyquorum.sharing.variants.Variant`."""
+        return f"{self.name} in one ring, k={self.length} t={self.parameters.plain_modulus}"
+
+    @property
+    def length(self) -> int:
+        """k: bits of a switched ciphertext, and of a mask."""
+        return switched_bits(self.parameters)
+
+    @property
+    def words(self) -> int:
+        """64-bit words of a share."""
+        return WORDS
+
+    @property
+    def openings(self) -> int:
+        """Values that are opened for a coefficient, the message included."""
+        return COMPARISONS * (1 + 2 * comparison_ands(self.length)) + 1
+
+    def parts(self, group: RoundingGroup) -> int:
+        """Share and MAC."""
+        return WORDS
+
+    @property
+    def sections(self) -> list[Section]:
+        """What a coefficient needs: for each comparison a mask with its bits and triples; then what openings take."""
+        one = [Section(1 + self.length, 64, WORDS), Section(3 * comparison_ands(self.length), 64, WORDS)]
+        return [*one * COMPARISONS, masks_section(self.openings, self.parties)]
+
+    @property
+    def begins_with_opening(self) -> bool:
+        """See :class:`keyquorum.sharing.variants.Variant`."""
+        return True
+
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+        """The preprocessing of ``size`` coefficients, [2, rows, size words] a section; every party calls this. Rounds and bytes: those of `round_mask`, `and_triples` and `opening_masks`."""
+        sections, tests = [], []
+        calls = (round_mask(size=size, l=self.length, bits="all"), and_triples(size=size, count=comparison_ands(self.length)))
+        for call in calls * COMPARISONS:
+            made = Persistence()
+            try:
+                group.run(self.protocol, RING, call, persistence=made, seed=seed)
+                sections.append(made.words.reshape(WORDS, -1, size * WORDS).copy())
+                tests = [test.copy() for test in made.key_tests]
+            finally:
+                made.wipe()
+        sections.append(make_masks(group, self.protocol, RING_BITS, self.parties, self.openings, size, seed))
+        return Preprocessing(sections, tests)
+
+    def use(
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
+        context: bytes = b"",
+    ) -> Words | None:  # fmt: skip
+        """Rounds phases z [2, size words] with one item of preprocessing each; all parties call this. Results as of :meth:`keyquorum.sharing.variants.Variant.use`: messages in [0, t), or shares
+        of 2^k times them."""
+        if not isinstance(preprocessing, Preprocessing) or not preprocessing.key_tests:
+            raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
+        size = z.shape[1] // WORDS
+        flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing[:-1]]
+        working = Persistence.from_sections([z, *flat], WORDS)
+        working.take_key_tests(preprocessing.key_tests)
+        masks = masks_of(preprocessing[-1], self.openings, to)
+        try:
+            call = _online(size, self.parameters.plain_modulus, self.length, to)
+            words = group.run(self.protocol, RING, call, persistence=working, seed=seed, keep=True, context=context, masks=masks)
+            if to == "share":
+                return working.tail(size * WORDS)
+            return messages(self.parameters, words).view(np.uint64).reshape(1, -1) if words.size else None
+        finally:
+            working.wipe()
+            masks.wipe()
+            wipe(*(mine for mine, theirs in zip(flat, preprocessing, strict=False) if not np.shares_memory(mine, theirs)))
+
+    def phases(self, context: PartyContext, info: SealKeyInfo, share: Persistence, ciphertexts: Sequence[Ciphertext], keep: bool = False) -> Words:
+        """Shares [2, count N words] of the phases of switched ciphertexts. ``share``: of the secret modulo 2^64. Local."""
+        if not info.ring_secret:
+            raise ParameterError(f"key {info.key_id} has no secret in the ring, which decryptions with a pool take: make a new key")
+        n = self.parameters.ring_degree
+        call = rlwe_phase_ring(N=n, count=1, k=self.length, s=Layout(s=n)["s"])
+        found: list[Words] = []
+        try:
+            with context.phase("phase", len(ciphertexts)) as step:
+                for ciphertext in ciphertexts:
+                    working = share.copy()
+                    public = [switched(self.parameters, ciphertext)]
+                    context.backend.run(self.protocol, RING, call, threshold=info.threshold, public=public, persistence=working, keep=keep)
+                    found.append(working.tail(n * WORDS))
+                    working.wipe()
+                    step()
+            return np.concatenate(found, axis=1)
+        finally:
+            wipe(*found)
+
+
+@lru_cache(maxsize=64)
+def _online(size: int, t: int, k: int, to: Destination) -> Call:
+    return round_ltz_ring_online(size=size, t=t, k=k, destination=to)
+
+
+def ring_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> RingVariant:
+    """The rounding of a committee with MACs. Raises ParameterError for another rounding."""
+    if rounding != ROUNDINGS[0]:
+        raise ParameterError(f"{committee.protocol}: masks of {rounding} are not kept with MACs: take {ROUNDINGS[0]}")
+    assert committee.ring_protocol is not None
+    return RingVariant(parameters, committee.ring_protocol, committee.size)
+
+
+__all__ = ["RingVariant", "ring_variant"]

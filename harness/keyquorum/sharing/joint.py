@@ -1,0 +1,119 @@
+"""Masks of roundings that are joint integers: one source of numbers for two domains (``Source/mpc/src/joint.rs``).
+
+A mask that a party inputs modulo 2^l and once more modulo t need not be the same number twice, and nothing proves that it is. The summands of a joint integer come from
+streams that pairs of parties have in common. Each pair has an honest member, so in every domain the honest parties' shares are those of the same integer, whatever a
+corrupted party does with its own. No message is sent for the shares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from keyquorum._engine import JointIntegers, Session, joint_summands
+from keyquorum.backends.base import Backend
+from keyquorum.backends.embedded import Embedded
+from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.model.protocols import PROTOCOLS
+
+from .randomness import HALF_BITS, gaussian_of_words, gaussian_words, wipe
+
+
+def named(shares: Persistence, protocol: str, domain: str, purpose: str, names: Sequence[KeyTest]) -> Persistence:
+    """Gives ``shares``, which were computed locally from shares with these names (:attr:`.Persistence.key_tests`), a name of their own: a hash of ``purpose`` and the names. All parties
+    compare it before a program uses the shares. Without effect where runs have no names. Returns ``shares``."""
+    shares.bind(protocol, domain)
+    if PROTOCOLS[protocol].names_runs:
+        if not names:
+            raise ParameterError(f"shares of {protocol} without the name of a run are not used: make the key again")
+        shares.key_tests = [joined_name(purpose, names)]
+    return shares
+
+
+def joined_name(purpose: str, names: Sequence[KeyTest]) -> KeyTest:
+    """A hash of a purpose and of names, as long as one of these (at least one)."""
+    said = b"".join(len(name).to_bytes(4, "little") + name.tobytes() for name in names)
+    digest = hashlib.sha256(b"keyquorum shares computed from others" + purpose.encode() + b"\0" + said).digest()
+    return np.frombuffer(digest[: names[0].size], dtype=np.uint8).copy()
+
+
+class JointMasks:
+    """Masks of one rounding: R, a sum of numbers uniform in [0, 2^length), and vectors of random bits, each of which is the XOR of a bit of each summand.
+
+    They are drawn for ``size`` coefficients, among all ``parties`` of a committee whose shares have ``parts`` elements. Every party calls this. A mask hides one value: use an object for one
+    rounding. Rounds: those of two tosses, which name the draws."""
+
+    def __init__(
+        self, backend: Backend, protocol: str, parties: int, threshold: int, parts: int, size: int, length: int, seed: bytes | None = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(backend, Embedded):
+            raise ParameterError(f"{protocol}: the {backend.name} backend takes no joint integers, which this committee needs: leave out --backend")
+        self.summands = joint_summands(protocol, parties, threshold)
+        self.vectors = (self.summands - 1).bit_length() + 1
+        """Vectors of bits: one for each bit of the carry of R, and one for the comparison."""
+        self._parts, self._length = parts, length
+        draw = backend.session.joint_integers
+        self._words: JointIntegers = draw(protocol, size, length, 1, threshold, seed)
+        self._bits: JointIntegers = draw(protocol, self.vectors * size, 1, 1, threshold, seed)
+
+    def append_words(self, shares: Persistence, protocol: str, domain: str) -> None:
+        """Appends R."""
+        shares.append_joint(protocol, domain, self._words.shares(domain), self._parts, self._words.name)
+
+    def append_sums(self, shares: Persistence, protocol: str, domain: str) -> None:
+        """Appends the vectors of sums of bits: after R, as `round_ltz_circuit_odd_ring` reads them."""
+        shares.append_joint(protocol, domain, self._bits.shares(domain), self._parts, self._bits.name)
+
+    def append_bits(self, shares: Persistence, protocol: str, domain: str) -> None:
+        """Appends of each summand its bits: after R, as `round_ltz_circuit_odd_field` and `round_mask_odd_field` read them."""
+        for summand in range(self.summands):
+            shares.append_joint(protocol, domain, self._bits.indicators(domain, summand, 1), self._parts, self._bits.name)
+
+    def append_places(self, shares: Persistence, protocol: str, domain: str) -> None:
+        """Appends the bits of R: of each summand its lowest one first, as `round_mask_odd_bits` reads them."""
+        for summand in range(self.summands):
+            for place in range(self._length):
+                shares.append_joint(protocol, domain, self._words.bits(domain, summand, place), self._parts, self._words.name)
+
+
+class JointNoise:
+    """Flooding noise of a committee with replicated shares: F = sum of F_A over the pairs A of parties, each F_A discrete Gaussian of ``variance``, independent of the others, and known to the members
+    of A alone.
+
+    Both members compute F_A from uniform words of their common stream, and write it modulo every prime. So in every domain the honest parties' shares are those of one F, of the size that its
+    distribution has: no party has a choice, and nothing is sent for the shares. A corrupted party knows all F_A but one. ``size`` numbers for one use. Rounds: those of a toss, which names the draw; the name
+    of the noise is a hash of it and of ``variance``."""
+
+    def __init__(self, session: Session, committee: Committee, size: int, variance: int, seed: bytes | None = None) -> None:
+        protocol, self._parts = committee.field_protocol, committee.share_parts
+        rows = gaussian_words(variance)
+        drawn = session.joint_integers(protocol, rows * size, HALF_BITS, 1, committee.threshold, seed)
+        # Modulo 2^HALF_BITS a part of a share is the very number that the two holders have drawn.
+        raw = drawn.shares(f"Z2^{HALF_BITS}")
+        words = np.frombuffer(raw, dtype="<u8").reshape(self._parts, rows, size)
+        try:
+            self._noise = np.stack([gaussian_of_words(variance, part) for part in words])
+        finally:
+            words.fill(0)
+        if drawn.name is None:
+            raise ParameterError(f"{protocol}: joint noise has the name of its draw, which this protocol does not make: take mal-rep-field")
+        self._name = joined_name(f"gaussian {variance}", [np.frombuffer(drawn.name, dtype=np.uint8)]).tobytes()
+
+    def append_to(self, shares: Persistence, protocol: str, q: int) -> None:
+        """Appends F modulo q."""
+        residues = (self._noise % q).astype("<u8")
+        shares.append_joint(protocol, f"F_{q}", bytearray(residues.tobytes()), self._parts, self._name)
+        wipe(residues)
+
+    def wipe(self) -> None:
+        """Overwrites the noise."""
+        if hasattr(self, "_noise"):
+            wipe(self._noise)
+
+    def __del__(self) -> None:
+        self.wipe()

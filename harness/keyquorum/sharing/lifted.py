@@ -1,0 +1,159 @@
+"""Proof, for protocols with MACs, that what `lift` brings to other domains is the same there, and nothing else.
+
+`lift` opens c = x + 2^b + r in the domain in which x was computed, and every other domain takes c - 2^b - r. Each party inputs its part of r once in every domain. A
+corrupted one can input other numbers in each, and a MAC only shows that shares stay what they were. So before anything is computed with them:
+
+1. Every party inputs masks in all domains, :data:`TESTS` a piece of values.
+2. All parties toss a seed. It determines for each test a random subset of the piece.
+3. Every domain opens v = (sum of the subset) + (sum of the parties' masks) + offset, with MACs checked. The v of all domains must be one integer: the one that the first
+   domain gives in [0, M), modulo every other modulus.
+
+**Soundness.** M is the modulus of the first domain, in which |x_j| <= B for every j: programs without private inputs made x there. All values and masks of all domains
+are fixed when the seed is tossed. Let the values x_j and y_j of entry j in the first and in another domain, a prime field or Z_2^k, differ: y_j is not x_j modulo the modulus m
+of the other domain. Take any subset of the other entries. Suppose that the test passes with j and without j. Honest openings lie in a range of length below M - B, and the parties
+refuse others. The two integers v and v' lie in this range. Their difference d is x_j modulo M, and |d - x_j| < M, so d = x_j. It is also y_j modulo m, a contradiction. So at most one of the two
+passes. Entry j is in the subset with probability 1/2, independently of the others: a test passes with at most 1/2, and all with 2^-TESTS, whatever else differs. Nothing is
+inverted, so zero divisors modulo 2^k do no harm. Two other domains need no test of each other. A union over entries is not needed: one that differs suffices.
+
+The result is exact. There is no slack, unlike with proofs that a number is short: the parts of r themselves are not proven, only what depends on them.
+
+**What tests reveal.** v is a sum of small values under the masks of all parties. An honest party's mask is the sum of four uniform numbers; the distance from independence of all tests of a key
+is in its budget (``Source/mpc/src/budget.rs``, `lift_tests`). Whether a test fails depends on v and on what corrupted parties chose: as c and v are opened, they know every
+difference that they made. So a failure says no more than the openings.
+
+**Aborts.** Who sees the seed first, and does not like it, could break off and try again. So from the toss on a session that ends burns the MAC key, like one that ends in cut and choose, and so does a
+test that fails.
+
+The cost is TESTS inputs of each party and TESTS openings for a piece and domain: 41 for up to 65,536 values, beside one input of each party for every value. Cut and choose of the parts of r (edaBits
+of Escudero, Ghosh, Keller, Rachuri, Scholl, CRYPTO 2020, without bits) takes two to three tests for every value, and proves the length with a slack of some 40 bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import LIFT_TESTS, CheckError
+from keyquorum.dsl import Persistence
+from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Segment
+from keyquorum.programs.signatures import lift_test, sum_inputs
+
+from .randomness import uniform_below, wipe
+
+Ints = NDArray[np.int64]
+
+TESTS: int = LIFT_TESTS
+"""Tests of a piece: a difference passes with 2^-41."""
+PIECE = 1 << 16
+"""Values of a piece, at most: bounds memory."""
+TERMS = 4
+"""Uniform numbers whose sum is a mask."""
+
+
+@dataclass(frozen=True)
+class LiftedDomain:
+    """Shares of the values in one domain, from position 0 on; masks are stored behind them. ``pieces``: the first of all pieces that this domain has."""
+
+    protocol: str
+    domain: str
+    shares: Persistence
+    pieces: int
+
+    @property
+    def modulus(self) -> int:
+        """The modulus of the values."""
+        kind, number = self.domain[:2], self.domain[2:].lstrip("^")
+        return 1 << int(number) if kind == "Z2" else int(number)
+
+
+def mask_width(parties: int, modulus: int, bound: int) -> int:
+    """Masks of a party are below this: the sums of a piece of values of at most ``bound`` and of all masks, with their offset, lie in a range of length below
+    ``modulus - bound``."""
+    return (modulus - 3 * PIECE * bound) // parties // TERMS * TERMS
+
+
+def pieces_of(count: int, first: int) -> list[Segment]:
+    """The first ``first`` of ``count`` values as pieces of their own, then the others."""
+    cuts = sorted({*range(0, first, PIECE), *range(first, count, PIECE), count})
+    return [Segment(a, b - a) for a, b in pairwise(cuts)]
+
+
+class LiftTests:
+    """The tests of one vector of values. ``bound``: on the absolute value of each, in the domain where they were computed."""
+
+    def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int, seed: bytes | None = None) -> None:
+        self._context, self._pieces, self._bound, self._seed = context, list(pieces), bound, seed
+        self._domains: list[LiftedDomain] = []
+        self._masks_at: list[int] = []
+        count, width = TESTS * len(self._pieces), mask_width(context.parties, modulus, bound)
+        self._range = context.parties * width + 2 * bound * PIECE
+        assert self._range <= modulus - bound, "mask_width leaves room"
+        self._masks = uniform_below(count, width // TERMS)
+        for _ in range(TERMS - 1):
+            more = uniform_below(count, width // TERMS)
+            self._masks += more
+            wipe(more)
+
+    def input_masks(self, domain: LiftedDomain) -> None:
+        """Every party inputs its masks in a domain; first in the one where the values were computed. One round."""
+        context, count = self._context, TESTS * domain.pieces
+        self._masks_at.append(domain.shares.length)
+        self._domains.append(domain)
+        call = sum_inputs(contributors=context.parties, size=count)
+        context.backend.run(
+            domain.protocol, domain.domain, call, threshold=context.committee.threshold, private=self._masks[:count], persistence=domain.shares,
+            seed=self._seed,
+        )  # fmt: skip
+
+    def run(self) -> bytes:
+        """Tests all domains, whose shares are all in place. Returns what was opened, for a transcript. Rounds: those of a toss, and one for each piece and domain, with its check of MACs.
+
+        Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then."""
+        session = self._context.session
+        wipe(self._masks)
+        # From the toss on: who does not like the subsets must not try again.
+        session.begin_under_mac_key()
+        toss, opened = session.toss(64), bytearray()
+        for number, piece in enumerate(self._pieces):
+            subsets = self._subsets(toss, number, piece.length)
+            expected: list[int] | None = None
+            for at, domain in zip(self._masks_at, self._domains, strict=True):
+                if number >= domain.pieces:
+                    continue
+                sums = self._opened(domain, number, piece, at, subsets)
+                if expected is None:
+                    expected = sums
+                    opened += b"".join(v.to_bytes(8, "little") for v in sums)
+                self._judge(domain, sums, expected)
+        session.end_under_mac_key()
+        return bytes(opened)
+
+    def _subsets(self, toss: bytes, number: int, size: int) -> Ints:
+        """Rows of a word 0 or 1 for each value of a piece, one for each test."""
+        count = TESTS * size
+        stream = hashlib.shake_256(b"keyquorum subsets of lifted values" + toss + number.to_bytes(8, "little")).digest((count + 7) // 8)
+        return np.unpackbits(np.frombuffer(stream, dtype=np.uint8), count=count).astype(np.int64)
+
+    def _opened(self, domain: LiftedDomain, number: int, piece: Segment, masks_at: int, subsets: Ints) -> list[int]:
+        call = lift_test(size=piece.length, tests=TESTS, offset=self._bound * PIECE, x=piece, s=Segment(masks_at + TESTS * number, TESTS))
+        context = self._context
+        found = context.backend.run(
+            domain.protocol, domain.domain, call, threshold=context.committee.threshold, public=[subsets], persistence=domain.shares, seed=self._seed
+        )  # fmt: skip
+        return [int(v) % domain.modulus for v in found.words]
+
+    def _judge(self, domain: LiftedDomain, sums: Sequence[int], expected: Sequence[int]) -> None:
+        """Refuses sums that are not those of the first domain."""
+        if all(v < self._range and (w - v) % domain.modulus == 0 for v, w in zip(expected, sums, strict=True)):
+            return
+        cause = f"values that were lifted to {domain.domain} are others there: one of the parties cheats, the key must not be used"
+        raise CheckError(f"{cause}; {self._context.session.burn_mac_key(cause)}")
+
+
+__all__ = ["PIECE", "TESTS", "LiftTests", "LiftedDomain", "mask_width", "pieces_of"]

@@ -1,0 +1,54 @@
+"""What openings with MACs take from a pool beside the values (program `opening_masks`): random elements that nobody knows, and for each party elements that it knows.
+
+They are the last section of an item with MACs: for each operation ``openings`` random elements, one element of each party, and a row with the words of the element that this party knows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.backends.base import OpeningMasks
+from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import Unsigned
+from keyquorum.programs.signatures import opening_masks
+
+from .randomness import uniform_bits, wipe
+from .rounding import RoundingGroup
+from .variants import Destination, Section
+
+Words = NDArray[np.uint64]
+WORDS = 2
+"""64-bit words of a share with MACs, and its parts: share and MAC."""
+
+
+def masks_section(openings: int, parties: int) -> Section:
+    """The section of ``openings`` openings of each operation, the one to a party included."""
+    return Section(openings + parties + 1, 64, WORDS)
+
+
+def make_masks(group: RoundingGroup, protocol: str, bits: int, parties: int, openings: int, size: int, seed: bytes | None) -> Words:
+    """That section for ``size`` operations modulo 2^``bits``, [2, rows, 2 size]; every party calls this."""
+    assert group.me is not None
+    made, known = Persistence(), uniform_bits(size, bits)
+    try:
+        call = opening_masks(contributors=parties, size=size, count=openings)
+        group.run(protocol, f"Z2^{bits}", call, private=known, persistence=made, seed=seed)
+        rows = made.words.reshape(made.words.shape[0], -1, size * WORDS)
+        result = np.concatenate([rows, np.zeros_like(rows[:, :1])], axis=1)
+        result[0, -1, ::WORDS] = known.view(np.uint64)
+        return result
+    finally:
+        wipe(known)
+        made.wipe()
+
+
+def masks_of(section: Unsigned, openings: int, to: Destination) -> OpeningMasks:
+    """What the openings of a run take of that section, as copies that the caller wipes. To ``share`` there is one opening less."""
+    hidden = section[:, : openings - int(to == "share")].reshape(section.shape[0], -1).copy()
+    if not isinstance(to, int):
+        return OpeningMasks(hidden)
+    return OpeningMasks(hidden, to, section[:, openings + to].copy(), section[0, -1, ::WORDS].astype(np.uint64))
+
+
+__all__ = ["WORDS", "make_masks", "masks_of", "masks_section"]

@@ -1,0 +1,58 @@
+"""The paper's way of evaluation, without its dealer: AES-128 on LWE ciphertexts with encrypted tables. A baseline for comparisons, which is not served."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from keyquorum import api
+from keyquorum.api import PathLike
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.parties import run_processes
+from keyquorum.parties.context import Progress, RunReport
+from keyquorum.schemes.prf.function import BLOCK
+
+
+def gates_fill(
+    committee: Committee | PathLike,
+    key: str,
+    blocks: int,
+    rounding: str = "round_ltz_circuit",
+    progress: Progress | None = None,
+    io_timeout: float = 120.0,
+) -> int:
+    """Makes encrypted tables, and items of a rounding, for ``blocks`` blocks under a key of ``lwe32-p2`` or ``lwe32-p2-seed003``, among all parties of this
+    host, each a process of its own, over TLS. Returns the blocks for which there are items. ``rounding``: round_ltz_circuit or round_ltz_table."""
+    committee = api.as_committee(committee)
+    job = {"kind": "gates_fill", "key": key, "rounding": rounding, "count": blocks}
+    return int(run_processes(committee.folder, job, progress, io_timeout=io_timeout)[0]["available"])
+
+
+def gates_evaluate(
+    committee: Committee | PathLike, key: str, points: Sequence[bytes], receiver: int = 0, rounding: str = "round_ltz_circuit",
+    progress: Progress | None = None, io_timeout: float = 120.0,
+) -> tuple[list[bytes], list[RunReport]]:  # fmt: skip
+    """AES-128 of blocks of 16 bytes under a shared key, by all parties of this host, each a process of its own, over TLS, with items of :func:`gates_fill`.
+    Party ``receiver`` gives the blocks as shares, and alone learns the values. Returns the values, and the costs at each party.
+
+    Raises ParameterError, or PartyError if there are not enough items: nothing was opened then."""
+    committee = api.as_committee(committee)
+    if not points or any(len(point) != BLOCK for point in points):
+        raise ParameterError(f"{len(points)} blocks: give one at least, of {BLOCK} bytes each")
+    with tempfile.TemporaryDirectory(prefix="keyquorum-") as folder:
+        given, output = Path(folder) / "input", Path(folder) / "output"
+        given.touch(0o600)
+        given.write_bytes(b"".join(points))
+        job = {
+            "kind": "gates_evaluate", "key": key, "rounding": rounding, "receiver": receiver, "count": len(points),
+            "local": {"input": str(given), "output": str(output)},
+        }  # fmt: skip
+        results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
+        made = output.read_bytes()
+    values = [made[first : first + BLOCK] for first in range(0, len(made), BLOCK)]
+    return values, [RunReport.from_json(result["report"]) for result in results]
+
+
+__all__ = ["gates_evaluate", "gates_fill"]

@@ -1,0 +1,281 @@
+"""Keys of SEAL with MACs: they work in stock SEAL, and what a corrupted party does is found. Each attack also runs without the check that finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import _engine, api
+from keyquorum.dsl import Persistence
+from keyquorum.model.errors import BurnedKeyError, CommitteeError
+from keyquorum.parties import PartyContext, mac_key, run_in_process
+from keyquorum.plans.keygen import keygen_job
+from keyquorum.programs.signatures import sum_inputs
+from keyquorum.schemes.keys import KeyMaterial
+from keyquorum.schemes.seal import keygen
+from keyquorum.schemes.seal.keygen import BOUND, MERSENNE, SealRequest, generate
+from keyquorum.sharing import lifted
+from keyquorum.sharing.lifted import PIECE, LiftedDomain, LiftTests, mask_width, pieces_of
+
+from tests.fhe.dealer import tiny
+from tests.long import LONG
+
+from .corrupted import Backend, Change, ends_of
+from .distributions import chi_square_p, uniform
+from .quorum import WEAK, Seal, reconstruct, secret_of
+
+CORRUPT = 1
+PROTOCOL, RING_PROTOCOL = "mascot", "spdz2k"
+
+
+def _request(scheme: str = "bfv", primes: int = 1) -> SealRequest:
+    return SealRequest(tiny(scheme, primes, 1024), primes > 1, (), "cbd", WEAK)  # type: ignore[arg-type]
+
+
+def _run(job: Callable[[PartyContext], Any], change: Change | None = None, parties: int = 2) -> list[Any]:
+    """See :func:`ends_of`. ``change``: of the corrupted party."""
+
+    def one(context: PartyContext) -> Any:
+        if context.party == CORRUPT and change is not None:
+            context = copy(context)
+            context.backend = Backend(context.backend, change)  # type: ignore[assignment]
+        return job(context)
+
+    return ends_of(PROTOCOL, parties, CORRUPT, one)
+
+
+def _key(context: PartyContext) -> KeyMaterial:
+    return generate(context, _request())
+
+
+def _found(ends: list[Any], said: str) -> None:
+    """No honest party has a result, and the reason is this."""
+    honest = [end for party, end in enumerate(ends) if party != CORRUPT]
+    assert all(isinstance(end, Exception) for end in honest), honest
+    assert any(isinstance(end, _engine.CheckError) and said in str(end) for end in honest), honest
+
+
+@pytest.mark.parametrize(("parties", "scheme"), [(2, "bgv"), *([(2, "bfv"), (3, "ckks")] if LONG else [])])
+def test_keys_work_in_seal(parties: int, scheme: str) -> None:
+    """SEAL multiplies, relinearises and decrypts with the secret that the shares determine modulo every prime alike."""
+    members = api.in_process_committee(parties, PROTOCOL)
+    material = api.keygen_in_process(members, _request(scheme, 2))
+    assert len({m.info.transcript for m in material}) == 1 and all(m.public == material[0].public for m in material)
+    s = Seal(material[0], secret_of(members, material))
+    assert s.decryptor is not None
+    values = np.arange(512) % 20 - 10
+    rows = np.tile(values, 2 if scheme != "ckks" else 1)
+    plain = s.encoder.encode(rows.astype(float), 2.0**20) if scheme == "ckks" else s.encoder.encode(rows)
+    product = s.evaluator.relinearize(s.evaluator.square(s.encryptor.encrypt(plain)), s.relin)
+    got = np.asarray(s.encoder.decode(s.decryptor.decrypt(product))).reshape(-1)
+    assert np.abs(got - rows.reshape(-1) ** 2).max() < 0.5
+
+
+def _another_mask(program: str, domain: str, options: dict[str, Any]) -> None:
+    """The mask of one coefficient of the secret is another one modulo the last prime."""
+    if program == "lift_close" and domain == f"F_{_request().parameters.coeff_modulus[-1]}":
+        options["private"] = options["private"].copy()
+        options["private"][7] += 1
+
+
+def test_another_mask_in_one_domain() -> None:
+    """The tests of lifted values find it, before anything is computed with the value."""
+    _found(_run(_key, _another_mask), "values that were lifted to F_")
+
+
+def _unjudged(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LiftTests, "_judge", lambda *_: None)
+
+
+def test_another_mask_is_not_found_without_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MACs do not find it, and all parties have a key, the secret of which is another one modulo one prime."""
+    _unjudged(monkeypatch)
+    ends = _run(_key, _another_mask)
+    assert all(isinstance(end, KeyMaterial) for end in ends), ends
+    primes = _request().parameters.coeff_modulus
+    found = [reconstruct(PROTOCOL, 1, [end.shares[j].words[:, :1024] for end in ends], q) for j, q in enumerate(primes)]
+    assert np.flatnonzero(found[0] - found[-1]).tolist() == [7]
+
+
+def _no_trit(program: str, domain: str, options: dict[str, Any]) -> None:
+    """A coefficient of the secret that is both 1 and 2, and one that is 5."""
+    if program == "trit_inputs":
+        options["private"] = options["private"].copy()
+        options["private"][[3, 1024 + 3]] = 1
+        options["private"][9] = 5
+
+
+def test_inputs_that_are_no_trits() -> None:
+    _found(_run(_key, _no_trit), f"party {CORRUPT} gave no trits")
+
+
+def test_inputs_that_are_no_trits_are_not_found_without_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All parties have shares of a secret with a coefficient that is no trit."""
+    monkeypatch.setattr(keygen, "_judge_trits", lambda opened: None)
+    secret = _secret(_run(_checked_secret, _no_trit))
+    assert np.abs(secret[9]) > 1 and np.abs(np.delete(secret, [3, 9])).max() == 1
+
+
+def _checked_secret(context: PartyContext) -> Any:
+    made = keygen._checked_secret(context, PROTOCOL, f"F_{MERSENNE}", 1024, None)
+    return made.words.copy()  # it is wiped at its end
+
+
+def _secret(ends: list[Any]) -> Any:
+    return reconstruct(PROTOCOL, len(ends) - 1, ends, MERSENNE)
+
+
+def test_distribution_of_the_secret() -> None:
+    """Uniform in {-1, 0, 1}, also if the corrupted party gives zeros: false alarm 10^-6 a case."""
+
+    def zeros(program: str, domain: str, options: dict[str, Any]) -> None:
+        if program == "trit_inputs":
+            options["private"] = np.zeros_like(options["private"])
+
+    for change in (None, zeros):
+        secret = _secret(_run(_checked_secret, change))
+        assert chi_square_p(secret, uniform(range(-1, 2))) > 1e-6
+
+
+def _wrong_body(program: str, domain: str, options: dict[str, Any]) -> None:
+    if program == "rlwe_public_key":
+        options["persistence"].words[0, 0] ^= np.uint64(1)
+
+
+def test_a_wrong_body() -> None:
+    """A corrupted party that computes a public key with another share of the secret: the check of MACs."""
+    _found(_run(_key, _wrong_body), "MAC check")
+
+
+# The tests of lifted values alone, of a toy.
+
+VALUES = 40
+OTHER = (1 << 36) - 5
+DOMAINS = [(PROTOCOL, f"F_{MERSENNE}"), (PROTOCOL, f"F_{OTHER}"), (RING_PROTOCOL, "Z2^50")]
+
+
+def _tested(change: Callable[[int, Any], None] = lambda at, x: None, guesses: int = 0) -> list[Any]:
+    """The values 0 .. VALUES - 1, in three domains, the third of which has the first 16. The corrupted party, whose summands they are, may ``change`` them in each domain. For tests that it
+    expects to have entry 0 in their subset (bits of ``guesses``) it takes what it changed off its mask."""
+    pieces = pieces_of(VALUES, 16)
+
+    def job(context: PartyContext) -> None:
+        tests = LiftTests(context, pieces, MERSENNE, BOUND)
+        masks = tests._masks.copy()
+        for at, (protocol, domain) in enumerate(DOMAINS):
+            count, shares = (16, 1) if at == 2 else (VALUES, 2)
+            x = np.arange(count, dtype=np.int64)
+            if context.party == CORRUPT:
+                change(at, x)
+                guessed = [guesses >> i & 1 for i in range(lifted.TESTS)]
+                tests._masks[: lifted.TESTS] = masks[: lifted.TESTS] - np.array(guessed) * (x[0] - 0)
+            else:
+                x[:] = 0
+            made = Persistence()
+            context.backend.run(protocol, domain, sum_inputs(contributors=2, size=count), threshold=1, private=x, persistence=made)
+            tests.input_masks(LiftedDomain(protocol, domain, made, shares))
+        tests.run()
+
+    return _run(job)
+
+
+def test_equal_values_pass() -> None:
+    assert _tested() == [None, None]
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_values_that_differ_in_one_domain(at: int) -> None:
+    """By 1, and by zero divisors modulo 2^50. The last value is in no subset of the third domain."""
+
+    def change(where: int, x: Any) -> None:
+        if where == at:
+            x[5] += 1 << (49 if at == 2 else 0)
+
+    _found(_tested(change), f"values that were lifted to {DOMAINS[at][1]}")
+
+
+def test_one_test_passes_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound is tight: who guesses the subsets passes. With one test a wrong value passes with 1/2: never or always in 16 runs with less than 10^-4."""
+    monkeypatch.setattr(lifted, "TESTS", 1)
+
+    def change(where: int, x: Any) -> None:
+        if where == 1:
+            x[0] += 1
+
+    passed = sum(_tested(change, guess & 1) == [None, None] for guess in range(16))
+    assert 1 <= passed <= 15
+
+
+@pytest.mark.parametrize(("parties", "modulus"), [(2, MERSENNE), (3, MERSENNE), (16, MERSENNE), (5, 1 << 61)])
+def test_sums_stay_in_their_range(parties: int, modulus: int) -> None:
+    """What an honest run opens is below the range, and the range leaves room for one value."""
+    width = mask_width(parties, modulus, BOUND)
+    most = parties * (width - lifted.TERMS) + 2 * BOUND * PIECE
+    assert most < parties * width + 2 * BOUND * PIECE <= modulus - BOUND
+    assert pieces_of(PIECE + 20, 5)[0].length == 5 and [p.length for p in pieces_of(2 * PIECE, PIECE)] == [PIECE, PIECE]
+
+
+def _breaks_off(session: Any) -> Any:
+    class Toss:
+        """The corrupted party stops when it has seen the subsets of the tests."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(session, name)
+
+        def toss(self, count: int) -> bytes:
+            tossed: bytes = session.toss(count)
+            if self.open:
+                raise CommitteeError("as the adversary wants it")
+            return tossed
+
+        open = False
+
+        def begin_under_mac_key(self) -> None:
+            self.open = True
+            session.begin_under_mac_key()
+
+    return Toss()
+
+
+@pytest.mark.parametrize("ablated", [False, True])
+def test_who_breaks_off_after_the_toss_burns_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """Otherwise it could try again until it likes the subsets. Without the note the honest party's MAC key is still there."""
+    members = api.init(tmp_path / "c", 2, PROTOCOL)
+    job = api.keygen_job("k", _request().parameters, relin=False, policy=WEAK)
+    ends: dict[int, BaseException] = {}
+
+    def one(context: PartyContext) -> None:
+        mac_key.use(context.session, members.mac_key_path(context.party))
+        changed = copy(context)
+        if context.party == CORRUPT:
+            changed.session = _breaks_off(context.session)
+        elif ablated:
+            changed.session = _Unnoted(context.session)  # type: ignore[assignment]
+        try:
+            keygen_job(changed, job)
+        except (_engine.EngineError, CommitteeError) as error:
+            ends[context.party] = error
+            context.session.abort(str(error))
+
+    run_in_process(members, one)
+    assert set(ends) == {0, 1}
+    if ablated:
+        mac_key.check(members.mac_key_path(0))
+    else:
+        with pytest.raises(BurnedKeyError):
+            mac_key.check(members.mac_key_path(0))
+
+
+class _Unnoted:
+    def __init__(self, core: Any) -> None:
+        self.core = core
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.core, name)
+
+    def begin_under_mac_key(self) -> None:
+        """Does nothing."""
