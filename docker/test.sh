@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Builds the image from this checkout and tests it: five parties in five containers. BASE: base image; without it the default of
-# docker/build.sh if that is here already, else one of Debian packages is made. Skipped, with the reason, where that is not possible.
+# docker/build.sh if that is here already, else one of Debian packages is made (as root, debootstrap is installed for that). Skipped, with the reason, where that is not possible.
+#
+#     docker/test.sh [--base]            --base: only makes the base image
 set -euo pipefail
 cd "$(dirname "$0")/.."
 skip() { echo "containers: skipped: $*"; exit 0; }
@@ -20,7 +22,8 @@ if [ -z "${BASE:-}" ]; then
         fi
     fi
 fi
+[ "${1:-}" != --base ] || exit 0
 export BASE
-timeout 900 docker/build.sh keyquorum-test
+timeout 300 docker/build.sh keyquorum-test
 KEYQUORUM_IMAGE=keyquorum-test timeout 900 .venv/bin/python -m pytest -q -rs tests/deploy/test_compose.py tests/deploy/test_serve_examples.py
 echo "containers: ok image=keyquorum-test base=$BASE"

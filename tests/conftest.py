@@ -17,6 +17,15 @@ hypothesis.settings.load_profile("keyquorum")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LONGEST = ("cli/test_commands.py", "faults/test_disagreement.py", "adversaries/test_adversaries.py", "programs/test_samplers.py")
+"""Files of tests that take longest: they begin first, as a file is for one process alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest files first."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+
+
 @pytest.fixture(autouse=True)
 def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests that are marked ``alone`` run while no other process of pytest-xdist runs one: they measure times."""
