@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf bench-lisss parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf bench-lisss bench-verified parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -32,6 +32,7 @@ help:
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties, beside figure 5 of the paper on a threshold OPRF"
+	@echo "make bench-verified  products and random bits of mal-rep-field, mal-rep-ring and mal-shamir, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ajax    keys of ajax53 for 3, 5, 7 and 9 parties beside the figures of Ajax"
 	@echo "make test-containers  the image, and five containers that make keys, are killed and cut off (needs a Docker engine)"
@@ -145,6 +146,9 @@ bench-toprf: build
 
 bench-lisss: build
 	$(PY) -m keyquorum.bench.lisss
+
+bench-verified: build
+	$(PY) -m keyquorum.bench.verified
 
 bench-ajax: build
 	$(PY) -m keyquorum.bench.ajax

@@ -369,7 +369,7 @@ def test_committees_that_verify_products_refuse_other_plans() -> None:
     assert verified and all(p.name in COMMITTEES for p in verified)
     kinds = {kind for of in PACKAGES for kind in job_kinds(of)}
     assert {kind for kind in kinds if find_job(kind).verified} == {
-        "keygen", "decrypt", "pool_fill", "program", "bench:parity", "bench:sweep", "bench:decrypt",
+        "keygen", "decrypt", "pool_fill", "program", "bench:parity", "bench:sweep", "bench:decrypt", "bench:verified",
     }  # fmt: skip
     for protocol in verified:
         ProgramRequest("sample_bits", ("1",), protocol.name).check()

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from keyquorum.bench.operands import summand_rows
 
+from tests.long import LONG
+
 from . import mpspdz
 from .running import (
     FIELD,
@@ -25,6 +27,8 @@ from .running import (
     Backend,
     run,
 )
+from .test_aes import blocks, hot_vectors, reference, rows, schedule
+from .test_client_masks import product
 from .test_conversions import trit_inputs
 from .test_rlwe import N as DEGREE
 from .test_rlwe import automorphism, ntt, residues, words, zero_encryption
@@ -321,3 +325,56 @@ def test_stored_roundings_for_odd_moduli(tmp_path: Path, backend: Backend, progr
     head = {"size": size, "l": ell, "t": t, "destination": 1}
     _, outputs = field.run(f"{program}_odd_field_online", head, public=outputs[0], shares=[*(v % t for v in z), *map(int, kept)])
     assert np.array_equal(outputs[1] % t, messages)
+
+
+BLOCKS, BATCH = (10_000, {"circuit": 2_500, "table": 100}) if LONG else (4, {"circuit": 4, "table": 2})
+"""Random blocks in all, and of one run: the table method takes 42,240 shares a block."""
+ENCRYPTS = pytest.mark.parametrize("direction", ["encrypt", "decrypt"])
+
+
+@pytest.mark.timeout(7200 if LONG else 600)
+@pytest.mark.parametrize("method", BATCH)
+@ENCRYPTS
+@pytest.mark.parametrize("backend", [REPLICATED_RING, SEMI_RING, MAC_RING], ids=str)
+def test_random_blocks_of_aes(tmp_path: Path, backend: Backend, direction: str, method: str) -> None:
+    """Beside another implementation: to all parties, and as shares."""
+    spdz, size = mpspdz.MpSpdz(tmp_path, backend), BATCH[method]
+    for i in range(BLOCKS // size):
+        key, data, share = RNG.bytes(16), RNG.bytes(16 * size), i % 2 == 1
+        parts = [rows(data).ravel(), schedule(key).ravel()]
+        at = {"blocks_at": 0, "keys_at": 128 * size}
+        if method == "table":
+            parts += hot_vectors(RNG.integers(0, 256, 160 * size))
+            at |= {"masks_at": 128 * size + 1408, "hot_at": 1408 * (size + 1)}
+        program = "aes_blocks" if method == "circuit" else "aes_blocks_table"
+        arguments = {"size": size, "direction": direction, "destination": "share" if share else "all", **at}
+        shares = np.concatenate(parts).astype(np.int64)
+        opened, outputs = spdz.run(program, arguments, shares=shares, appended=128 * size if share else 0)
+        for bits in [opened] if share else outputs.values():
+            assert blocks(bits & 1) == reference(key, data, direction)
+
+
+@pytest.mark.timeout(7200 if LONG else 600)
+@pytest.mark.parametrize("backend", [REPLICATED_RING, SEMI_RING, MAC_RING], ids=str)
+def test_random_blocks_of_clients(tmp_path: Path, backend: Backend) -> None:
+    """Under masks and pads, which clients know."""
+    spdz, size = mpspdz.MpSpdz(tmp_path, backend), BATCH["circuit"]
+    for _ in range(BLOCKS // size):
+        key, data = RNG.bytes(16), RNG.bytes(16 * size)
+        masks, pads = RNG.integers(0, 2, (128, size), np.uint8), RNG.integers(0, 2, (128, size), np.uint8)
+        shares = np.concatenate([masks.ravel(), schedule(key).ravel(), pads.ravel()]).astype(np.int64)
+        arguments = {"size": size, "masks_at": 0, "keys_at": 128 * size, "pads_at": 128 * size + 1408}
+        outputs = spdz.run("aes_blocks_masked", arguments, public=(rows(data) ^ masks).ravel().astype(np.int64), shares=shares)[1]
+        for bits in outputs.values():
+            assert blocks(bits & 1 ^ pads.ravel()) == reference(key, data, "encrypt")
+
+
+@pytest.mark.parametrize("backend", [REPLICATED_RING, SEMI_RING, MAC_RING], ids=str)
+def test_masks_of_clients(tmp_path: Path, backend: Backend) -> None:
+    spdz, size, words = mpspdz.MpSpdz(tmp_path, backend), 50 if LONG else 3, 4
+    opened = spdz.run("client_masks", {"size": size, "words": words}, appended=64 * size * (2 * words + 1))[0]
+    assert set(opened.tolist()) == {0, 1}
+    made = (opened.reshape(2 * words + 1, 64, size).astype(object) << np.arange(64)[None, :, None]).sum(1)
+    for w in range(words):
+        assert made[words + 1 + w].tolist() == [product(int(x), int(k)) for x, k in zip(made[w], made[words], strict=True)]
+    assert len({*made[: words + 1].ravel()}) == size * (words + 1)

@@ -145,7 +145,7 @@ def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
             received += after["bytes_received"] - before["bytes_received"]
             runs += [decrypt(min(batch, turn - first)) for first in range(0, turn, batch)]
             left -= turn
-        rounds, bits, bits_received = _online_cost(context, group, variant) if group.member else (0, 0.0, 0.0)
+        rounds, bits, bits_received = _online_cost(context, group, variant, 1 if job["single"] else 512) if group.member else (0, 0.0, 0.0)
     finally:
         if pool is not None:
             pool.close()
@@ -185,8 +185,9 @@ def common_start(context: PartyContext) -> float:
     return start
 
 
-def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int = 512) -> tuple[int, float, float]:
-    """Rounds, and bits for each decryption that this party sends to all others and receives, of the online program's own openings and ANDs."""
+def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int) -> tuple[int, float, float]:
+    """Rounds, and bits for each decryption that this party sends to all others and receives, of the online program's own openings and ANDs, for ``size`` decryptions at
+    once."""
     assert group.backend is not None
     items = variant.make(group, size)
     parts = variant.parts(group)

@@ -18,6 +18,7 @@ RESULTS = {
     "rows of a sweep (keyquorum bench)": rows.COLUMNS[:4],
     "decryption (make bench-decrypt)": ("variant", "parameters", "protocol", "n", "items"),
     "primitives, dishonest majority (make bench-dishonest)": ("row", "protocol", "domain", "parties", "items"),
+    "primitives, malicious parties (make bench-verified)": ("row", "protocol", "engine", "program_of", "items"),
     "exactness (make check-decrypt)": ("variant", "protocol", "n", "parameters", "fraction"),
     "exchanges": ("n", "link", "exchanges", "ms"),
     "key generation (make bench-keygen)": ("protocol", "parties", "seconds", "rss_gb"),

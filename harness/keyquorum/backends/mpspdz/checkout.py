@@ -28,6 +28,10 @@ def protocol_named(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
+def _entry(protocol: str | Protocol) -> Protocol:
+    return protocol_named(protocol) if isinstance(protocol, str) else protocol
+
+
 def on_mp_spdz(protocol: Protocol) -> MpSpdz:
     """The description of MP-SPDZ's executable for a protocol. Raises ParameterError."""
     if protocol.mp_spdz is None:
@@ -84,13 +88,13 @@ class Checkout:
             return _dotted(self.version)
         return done.stdout.strip() if done.returncode == 0 else _dotted(self.version)
 
-    def has(self, protocol: str) -> bool:
+    def has(self, protocol: str | Protocol) -> bool:
         """Whether the executable of a protocol is built."""
-        return (self.path / on_mp_spdz(protocol_named(protocol)).binary).is_file()
+        return (self.path / on_mp_spdz(_entry(protocol)).binary).is_file()
 
-    def binary(self, protocol: str) -> Path:
+    def binary(self, protocol: str | Protocol) -> Path:
         """The executable of a protocol. Raises :class:`BackendError` with the make target if it is not built."""
-        name = on_mp_spdz(protocol_named(protocol)).binary
+        name = on_mp_spdz(_entry(protocol)).binary
         path = self.path / name
         if not path.is_file():
             raise BackendError(f"{path} is not built: make -C {self.path} {name}")

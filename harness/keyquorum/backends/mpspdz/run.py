@@ -58,7 +58,7 @@ class MpSpdzRun:
 
 def run_program(
     checkout: Checkout,
-    protocol: str,
+    protocol: str | Protocol,
     parties: int,
     domain: str,
     program: str | Path,
@@ -78,16 +78,17 @@ def run_program(
 ) -> MpSpdzRun:
     """Runs a program of the collection (by name) or an .mpc file (by path) and waits for it.
 
-    domain: ``Z2^64`` or ``F_q``. private: each party's int64 words. public: the words of ``fixinput``, which the
+    protocol: by its name, or the description of another executable for the same shares. domain: ``Z2^64`` or ``F_q``. private: each party's int64 words. public: the words of ``fixinput``, which the
     program reads after the private ones. listed: the numbers of ``pubinput``. shares: each party's share file at the
     start. timeout: seconds. folder: a working folder to use again (its certificates save time). compiler, run_time:
     further options before and after ``--``. compiled: this program was run in ``folder`` with the same arguments just
     before, and need not be compiled again. link: simulated links; then the parties are started one by one, each with addresses of
     its own. Raises :class:`ProgramError`, with the line of the reason, if the compiler or a party fails or takes too long.
     """
-    entry, where, words = protocol_named(protocol), Domain.parse(domain), [str(a) for a in args]
+    entry = protocol_named(protocol) if isinstance(protocol, str) else protocol
+    where, words = Domain.parse(domain), [str(a) for a in args]
     check_parties(entry, parties, threshold)
-    checkout.binary(protocol)
+    checkout.binary(entry)
     with ExitStack() as closing:
         if folder is None:
             folder = closing.enter_context(WorkFolder())
@@ -149,7 +150,7 @@ def _shaped(
             addresses = closing.enter_context(Relays(link, party, real, own)).addresses
             hosts = folder.path / f"hosts-{party}"
             hosts.write_text("".join(f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())))
-            command: list[object] = [checkout.binary(entry.name), party, full_name, "-ip", hosts.name, *options]
+            command: list[object] = [checkout.binary(entry), party, full_name, "-ip", hosts.name, *options]
             command += ["-N", parties] if entry.parties is None else []
             command += ["-T", threshold] if threshold is not None else []
             log = closing.enter_context((folder.path / f"output-{party}").open("w+b"))
