@@ -33,12 +33,13 @@ class BitRows:
 
     @staticmethod
     def random_with_shares(program, count, size):
-        """Random bits, and the same bits as elements of the domain, row after row. Use the elements first: with MACs both are then made together."""
+        """Random bits, and the same bits as elements of the domain, row after row. Use the elements first: with MACs both are then made together.
+        (MP-SPDZ's numbers that are not strict may have bits above the lowest.)"""
         circuit = getattr(program, "bit_circuit", None)
         if circuit:
-            elements, bits = sint.get_edabit(1, False, size=count * size)
+            elements, bits = sint.get_edabit(1, True, size=count * size)
             return BitRows(circuit, bits[0], count, size), elements
-        made = [sint.get_edabit(1, False, size=size) for _ in range(count)]
+        made = [sint.get_edabit(1, True, size=size) for _ in range(count)]
         return BitRows(circuit, [bits[0] for _, bits in made], count, size), sint.concat([elements for elements, _ in made])
 
     def part(self, first, count):

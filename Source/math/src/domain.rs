@@ -293,6 +293,26 @@ pub trait Domain: Clone + Send + Sync + 'static {
         products.fold(self.zero(), |s, p| self.add(s, p))
     }
 
+    /// Adds to `acc` rows of its length, one after another, each times its factor. Fastest for rows of [`ROW`](crate::ROW) elements.
+    fn rows_acc(&self, acc: &mut [Self::E], factors: &[Self::E], rows: &[Self::E]) {
+        same_length(factors.len() * acc.len(), rows.len());
+        for (&factor, row) in factors.iter().zip(rows.chunks_exact(acc.len().max(1))) {
+            for (sum, &x) in acc.iter_mut().zip(row) {
+                *sum = self.add(*sum, self.mul(factor, x));
+            }
+        }
+    }
+
+    /// Adds to `acc` the product of two polynomials, coefficient 0 first. `acc` has as many coefficients as the product.
+    fn polynomial_acc(&self, acc: &mut [Self::E], a: &[Self::E], b: &[Self::E]) {
+        same_length(acc.len() + 1, a.len() + b.len());
+        for (i, &x) in a.iter().enumerate() {
+            for (sum, &y) in acc.iter_mut().skip(i).zip(b) {
+                *sum = self.add(*sum, self.mul(x, y));
+            }
+        }
+    }
+
     /// The image of an integer.
     fn from_i64(&self, v: i64) -> Self::E;
 

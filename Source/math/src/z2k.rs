@@ -3,9 +3,10 @@
 use crate::codec;
 use crate::domain::{DecodeError, Domain, DomainError, DomainKind, same_length};
 use crate::prg::Prg;
+use crate::wide;
 
 macro_rules! power_of_two_ring {
-    ($(#[$doc:meta])* $name:ident, $word:ty, $low:literal, $high:literal, $fill:expr) => {
+    ($(#[$doc:meta])* $name:ident, $word:ty, $low:literal, $high:literal, $fill:expr, {$($faster:tt)*}) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct $name {
@@ -74,23 +75,11 @@ macro_rules! power_of_two_ring {
                 a.wrapping_mul(b) & self.mask
             }
 
-            fn mul_acc(&self, acc: &mut [$word], a: &[$word], b: &[$word]) {
-                same_length(a.len(), b.len());
-        same_length(acc.len(), a.len());
-                for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
-                    *z = z.wrapping_add(x.wrapping_mul(y)) & self.mask;
-                }
-            }
-
             fn sum(&self, a: &[$word]) -> $word {
                 a.iter().fold(0, |s: $word, &x| s.wrapping_add(x)) & self.mask
             }
 
-            fn dot(&self, a: &[$word], b: &[$word]) -> $word {
-                same_length(a.len(), b.len());
-                let products = a.iter().zip(b).map(|(&x, &y)| x.wrapping_mul(y));
-                products.fold(0, |s: $word, p| s.wrapping_add(p)) & self.mask
-            }
+            $($faster)*
 
             fn from_i64(&self, v: i64) -> $word {
                 (v as $word) & self.mask
@@ -165,10 +154,68 @@ macro_rules! power_of_two_ring {
 
 power_of_two_ring!(
     /// Integers modulo 2^k with 1 <= k <= 64, one to a `u64`.
-    Z2k64, u64, 1, 64, |prg, out| prg.fill_u64(out)
+    Z2k64, u64, 1, 64, |prg, out| prg.fill_u64(out), {
+        fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
+            same_length(a.len(), b.len());
+            wide::mul_assign(a, b, self.mask);
+        }
+
+        fn mul_scalar_assign(&self, a: &mut [u64], s: u64) {
+            wide::mul_scalar_assign(a, s, self.mask);
+        }
+
+        fn mul_acc(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
+            same_length(a.len(), b.len());
+            same_length(acc.len(), a.len());
+            wide::mul_acc(acc, a, b, self.mask);
+        }
+
+        fn dot(&self, a: &[u64], b: &[u64]) -> u64 {
+            same_length(a.len(), b.len());
+            wide::dot(a, b) & self.mask
+        }
+
+        fn rows_acc(&self, acc: &mut [u64], factors: &[u64], rows: &[u64]) {
+            same_length(factors.len() * acc.len(), rows.len());
+            wide::rows_acc(acc, factors, rows);
+            for sum in acc {
+                *sum &= self.mask;
+            }
+        }
+
+        fn polynomial_acc(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
+            same_length(acc.len() + 1, a.len() + b.len());
+            if a.len().max(b.len()) > wide::ROW {
+                for (i, &x) in a.iter().enumerate() {
+                    for (sum, &y) in acc.iter_mut().skip(i).zip(b) {
+                        *sum = sum.wrapping_add(x.wrapping_mul(y));
+                    }
+                }
+            } else {
+                wide::polynomial_acc(acc, a, b);
+            }
+            for sum in acc {
+                *sum &= self.mask;
+            }
+        }
+    }
 );
 
 power_of_two_ring!(
     /// Integers modulo 2^k with 1 <= k <= 128, one to a `u128`: for k <= 64 [`Z2k64`] is faster.
-    Z2k128, u128, 1, 128, |prg, out| prg.fill_u128(out)
+    Z2k128, u128, 1, 128, |prg, out| prg.fill_u128(out), {
+        fn mul_acc(&self, acc: &mut [u128], a: &[u128], b: &[u128]) {
+            same_length(a.len(), b.len());
+            same_length(acc.len(), a.len());
+            for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
+                *z = z.wrapping_add(x.wrapping_mul(y)) & self.mask;
+            }
+        }
+
+        fn dot(&self, a: &[u128], b: &[u128]) -> u128 {
+            same_length(a.len(), b.len());
+            let products = a.iter().zip(b).map(|(&x, &y)| x.wrapping_mul(y));
+            products.fold(0, |s: u128, p| s.wrapping_add(p)) & self.mask
+        }
+    }
 );

@@ -142,7 +142,7 @@ def theirs(row: str, protocol: Protocol, executable: str, items: int, repeats: i
         for i in range(1 + repeats):  # the first run compiles
             run = run_program(
                 checkout, entry, PARTIES, domain_of(protocol.name), program, [items], folder=folder, compiled=i > 0,
-                compiler=split_options(entry, PARTIES), threshold=1 if entry.chooses_threshold else None,
+                compiler=split_options(protocol, PARTIES), threshold=1 if entry.chooses_threshold else None,
             )  # fmt: skip
             runs.append(run)
     finally:

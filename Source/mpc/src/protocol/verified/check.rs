@@ -30,6 +30,9 @@ const LONG: usize = 1 << 16;
 /// Positions of the pieces that are taken together: their combinations stay in the cache.
 const BLOCK: usize = 256;
 
+/// The same for elements of a Galois ring.
+const BLOCK_OF_ELEMENTS: usize = 32;
+
 /// Terms that are compared under masks, without further steps, if an element has `degree` words.
 pub(crate) fn last_terms(degree: usize) -> usize {
     if degree == 1 { 256 } else { 16 }
@@ -274,12 +277,20 @@ fn polynomial<X: Extension>(
     let (base, degree) = (extension.base(), extension.degree());
     let (n, ones) = (x.len() >> variables, ones(variables));
     let mut sums = vec![vec![base.zero(); degree]; 3usize.pow(variables as u32)];
-    for from in (0..n).step_by(BLOCK * degree) {
-        let positions = (from, n.min(from + BLOCK * degree));
+    let block = degree
+        * if degree == 1 {
+            BLOCK
+        } else {
+            BLOCK_OF_ELEMENTS
+        };
+    let (mut of_x, mut of_y) = (Vec::new(), Vec::new());
+    for from in (0..n).step_by(block) {
+        let positions = (from, n.min(from + block));
+        let width = positions.1 - from;
         for (x, y) in zip(&x.parts, &y.parts)? {
-            let x = values(base, x, n, positions, variables)?;
-            let y = values(base, y, n, positions, variables)?;
-            let pairs = zip(&x, &y)?.enumerate();
+            values(base, x, n, positions, variables, &mut of_x)?;
+            values(base, y, n, positions, variables, &mut of_y)?;
+            let pairs = zip(of_x.chunks_exact(width), of_y.chunks_exact(width))?.enumerate();
             for (sum, (i, (x, y))) in zip(&mut sums, pairs)? {
                 if i != ones {
                     base.add_assign(sum, &extension.dot(x, y)?);
@@ -287,47 +298,54 @@ fn polynomial<X: Extension>(
             }
         }
     }
+    of_x.zeroize();
+    of_y.zeroize();
     sums.remove(ones);
     Ok(sums.concat())
 }
 
-/// The values of the pieces' polynomial at the points of {0, 1, ∞}^v, at some positions of the pieces of `n` words.
+/// The values of the pieces' polynomial at the points of {0, 1, ∞}^v, one row for each, at some positions of the pieces of `n` words.
 pub(super) fn values<F: Domain>(
     domain: &F,
     vector: &[F::E],
     n: usize,
     (from, to): (usize, usize),
     variables: usize,
-) -> Result<Vec<Vec<F::E>>> {
-    let pieces = (0..1 << variables).map(|piece| {
-        let elements = vector.get(piece * n + from..piece * n + to);
-        elements.map(<[F::E]>::to_vec)
-    });
-    let pieces: Option<Vec<_>> = pieces.collect();
-    let mut rows = pieces.ok_or_else(EngineError::uneven)?;
-    for variable in 0..variables {
-        // Rows: values of the variables before, then bits of this one, then of the rest.
-        let half = 1 << (variables - variable - 1);
-        let mut next = Vec::with_capacity(rows.len() / 2 * 3);
-        let mut rest = rows.into_iter();
-        loop {
-            let low: Vec<_> = rest.by_ref().take(half).collect();
-            let high: Vec<_> = rest.by_ref().take(half).collect();
-            if low.is_empty() {
-                break;
-            }
-            let differences: Vec<_> = zip(&low, &high)?
-                .map(|(low, high)| {
-                    let mut difference = high.clone();
-                    domain.sub_assign(&mut difference, low);
-                    difference
-                })
-                .collect();
-            next.extend(low.into_iter().chain(high).chain(differences));
-        }
-        rows = next;
+    rows: &mut Vec<F::E>,
+) -> Result<()> {
+    let (width, powers) = (to - from, |t: usize| 3usize.pow(t as u32));
+    rows.resize(width * powers(variables), domain.zero());
+    // The row of a point of {0, 1}^t, whose first coordinate is the highest bit.
+    let row = |bits: usize, t: usize| {
+        let digit = |i: usize| (bits >> i & 1) * powers(i);
+        (0..t).map(digit).sum::<usize>()
+    };
+    for piece in 0..1 << variables {
+        let words = vector.get(piece * n + from..piece * n + to);
+        let at = width * row(piece, variables);
+        let place = rows.get_mut(at..at + width);
+        let (place, words) = place.zip(words).ok_or_else(EngineError::uneven)?;
+        place.copy_from_slice(words);
     }
-    Ok(rows)
+    for variable in 0..variables {
+        // Coordinates before this one are complete, those behind it are 0 or 1.
+        let behind = variables - variable - 1;
+        let stride = width * powers(behind);
+        for before in 0..powers(variable) {
+            for bits in 0..1 << behind {
+                let at = 3 * stride * before + width * row(bits, behind);
+                let three = rows.get_mut(at..at + 2 * stride + width);
+                let (two, difference) = three
+                    .ok_or_else(EngineError::uneven)?
+                    .split_at_mut(2 * stride);
+                let (low, high) = two.split_at(stride);
+                for (difference, (low, high)) in difference.iter_mut().zip(low.iter().zip(high)) {
+                    *difference = domain.sub(*high, *low);
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The share of H at a point, from those at all points of {0, 1, ∞}^v but (1, …, 1), and of the sum over {0, 1}^v.

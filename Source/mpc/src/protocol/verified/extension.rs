@@ -1,6 +1,6 @@
 //! The rings in which products are verified: a field itself, or a Galois ring over Z_2^k.
 
-use keyquorum_math::{Domain, Prg};
+use keyquorum_math::{Domain, Prg, ROW};
 
 use crate::error::{EngineError, Result};
 use crate::value::same;
@@ -118,36 +118,28 @@ impl<R: Domain> Galois<R> {
         product
     }
 
-    /// The sum of words times elements, those from position `from` on, whose coefficients are in `columns`.
-    pub fn combined(
-        &self,
-        values: &[R::E],
-        columns: &[Vec<R::E>],
-        from: usize,
-    ) -> Result<Vec<R::E>> {
-        let sum = |column: &Vec<R::E>| -> Result<R::E> {
-            let column = column.get(from..from + values.len());
-            Ok(self
-                .ring
-                .dot(values, column.ok_or_else(EngineError::uneven)?))
-        };
-        columns.iter().map(sum).collect()
+    /// Elements one after another, as rows of [`ROW`] words: the words past those of the element are zeros.
+    pub fn rows(&self, elements: &[Vec<R::E>]) -> Vec<R::E> {
+        let mut rows = Vec::with_capacity(ROW * elements.len());
+        for element in elements {
+            rows.extend_from_slice(element);
+            rows.resize(rows.len().next_multiple_of(ROW), self.ring.zero());
+        }
+        rows
     }
 
-    /// Adds the product of two elements, the second with its coefficients in reverse, to a polynomial.
-    fn accumulate(&self, sum: &mut [R::E], a: &[R::E], reversed: &[R::E]) {
-        for (i, sum) in sum.iter_mut().enumerate() {
-            // Coefficient i is the sum of a_j·b_(i − j), and b_(i − j) is at 46 − i + j in reverse.
-            let (from, to) = (i.saturating_sub(DEGREE - 1), (i + 1).min(DEGREE));
-            let shift = DEGREE - 1;
-            let terms = (
-                a.get(from..to),
-                reversed.get(shift + from - i..shift + to - i),
-            );
-            if let (Some(a), Some(b)) = terms {
-                *sum = self.ring.add(*sum, self.ring.dot(a, b));
-            }
-        }
+    /// Adds words times elements to an element; all elements are rows of [`ROW`] words, those of the sum from row `from` on.
+    pub fn combine(
+        &self,
+        sum: &mut [R::E],
+        words: &[R::E],
+        rows: &[R::E],
+        from: usize,
+    ) -> Result<()> {
+        let rows = rows.get(ROW * from..ROW * (from + words.len()));
+        self.ring
+            .rows_acc(sum, words, rows.ok_or_else(EngineError::uneven)?);
+        Ok(())
     }
 }
 
@@ -182,17 +174,15 @@ impl<R: Domain> Extension for Galois<R> {
         }
         let mut sum = vec![self.ring.zero(); 2 * DEGREE - 1];
         for (a, b) in a.chunks_exact(DEGREE).zip(b.chunks_exact(DEGREE)) {
-            let reversed: Vec<_> = b.iter().rev().copied().collect();
-            self.accumulate(&mut sum, a, &reversed);
+            self.ring.polynomial_acc(&mut sum, a, b);
         }
         Ok(self.reduce(sum))
     }
 
     fn scale(&self, vector: &mut [R::E], by: &[R::E]) {
-        let reversed: Vec<_> = by.iter().rev().copied().collect();
         for element in vector.chunks_exact_mut(DEGREE) {
             let mut product = vec![self.ring.zero(); 2 * DEGREE - 1];
-            self.accumulate(&mut product, element, &reversed);
+            self.ring.polynomial_acc(&mut product, element, by);
             element.copy_from_slice(&self.reduce(product));
         }
     }

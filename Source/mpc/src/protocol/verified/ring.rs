@@ -12,7 +12,8 @@
 //!
 //! Error: the factors miss a wrong product with probability (v + 1)/2^47 (a polynomial of degree v in τ, linear in β), the step with 2v/2^47.
 
-use keyquorum_math::{Domain, Element, Prg};
+use keyquorum_math::{Domain, Element, Prg, ROW};
+use zeroize::Zeroize;
 
 use super::check::{Claim, Task, reduce, repetitions, steps, values};
 use super::coins::toss;
@@ -30,7 +31,10 @@ const LIFTED: usize = 1 << 13;
 const MOST_VARIABLES: usize = 6;
 
 /// Positions of the pieces that are taken together.
-const BLOCK: usize = 256;
+const BLOCK: usize = 32;
+
+/// Groups whose results are taken together.
+const BLOCK_OF_GROUPS: usize = 256;
 
 /// How the first step cuts groups and their positions: into 2^groups and 2^positions pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +112,8 @@ struct Factors<E> {
     pieces: Vec<Vec<E>>,
     /// β_g for the groups g of a piece.
     groups: Vec<Vec<E>>,
-    /// Coefficient j of all β_g.
-    columns: Vec<Vec<E>>,
-    /// The same for all terms of a piece.
-    of_terms: Vec<Vec<E>>,
+    /// The same as rows.
+    rows: Vec<E>,
 }
 
 impl<E: Element> Factors<E> {
@@ -131,36 +133,44 @@ impl<E: Element> Factors<E> {
             pieces = next;
         }
         let groups: Vec<_> = (0..cut.count).map(|_| ring.challenge(prg)).collect();
-        let column = |j: usize| -> Vec<E> {
-            let coefficients = groups.iter().filter_map(|factor| factor.get(j));
-            coefficients.copied().collect()
-        };
-        let columns: Vec<_> = (0..DEGREE).map(column).collect();
-        let repeated = |column: &Vec<E>| {
-            let words = column
-                .iter()
-                .map(|word| std::iter::repeat_n(*word, cut.length));
-            words.flatten().collect()
-        };
-        let of_terms = columns.iter().map(repeated).collect();
+        let rows = ring.rows(&groups);
         Ok(Self {
             cut,
             pieces,
             groups,
-            columns,
-            of_terms,
+            rows,
         })
+    }
+
+    /// The factors of the terms of a piece from `from` to `to`, as rows.
+    fn of_terms(&self, from: usize, to: usize) -> Result<Vec<E>> {
+        let mut rows = Vec::with_capacity(ROW * (to - from));
+        for term in from..to {
+            let group = term / self.cut.length.max(1);
+            let row = self.rows.get(ROW * group..ROW * (group + 1));
+            rows.extend_from_slice(row.ok_or_else(EngineError::uneven)?);
+        }
+        Ok(rows)
     }
 
     /// The sum of all results times the factors of their groups.
     fn weighed<R: Domain<E = E>>(&self, ring: &Galois<R>, z: &[E]) -> Result<Vec<E>> {
-        let mut sum = vec![ring.base().zero(); DEGREE];
-        for (set, results) in z.chunks(self.cut.count.max(1)).enumerate() {
+        let (base, count) = (ring.base(), self.cut.count.max(1));
+        let mut sets = vec![base.zero(); ROW * z.len().div_ceil(count)];
+        for from in (0..count).step_by(BLOCK_OF_GROUPS) {
+            for (set, results) in zip(sets.chunks_exact_mut(ROW), z.chunks(count))? {
+                let to = results.len().min(from + BLOCK_OF_GROUPS);
+                if let Some(results) = results.get(from..to) {
+                    ring.combine(set, results, &self.rows, from)?;
+                }
+            }
+        }
+        let mut sum = vec![base.zero(); DEGREE];
+        for (set, results) in sets.chunks_exact(ROW).enumerate() {
             let factor = self.pieces.get(set << self.cut.positions);
-            let factor = factor.ok_or_else(EngineError::uneven)?;
-            let results = ring.combined(results, &self.columns, 0)?;
-            ring.base()
-                .add_assign(&mut sum, &ring.dot(&results, factor)?);
+            let both = factor.zip(results.get(..DEGREE));
+            let (factor, results) = both.ok_or_else(EngineError::uneven)?;
+            base.add_assign(&mut sum, &ring.dot(results, factor)?);
         }
         Ok(sum)
     }
@@ -223,31 +233,37 @@ fn polynomial<R: Domain>(
 ) -> Result<Vec<R::E>> {
     let (base, cut) = (ring.base(), factors.cut);
     let (n, variables) = (cut.terms(), cut.variables());
-    let mut sums = vec![vec![base.zero(); DEGREE]; 3usize.pow(variables as u32)];
+    let mut sums = vec![base.zero(); ROW * 3usize.pow(variables as u32)];
+    let mut rows: Vec<_> = x.parts.iter().map(|_| (Vec::new(), Vec::new())).collect();
     for from in (0..n).step_by(BLOCK) {
         let positions = (from, n.min(from + BLOCK));
-        let mut products: Vec<Vec<R::E>> = Vec::new();
-        for (x, y) in zip(&x.parts, &y.parts)? {
-            let mut x = values(base, x, n, positions, variables)?;
-            let y = values(base, y, n, positions, variables)?;
-            for (x, y) in zip(&mut x, &y)? {
-                base.mul_assign(x, y);
-            }
-            if products.is_empty() {
-                products = x;
-            } else {
-                for (sum, product) in zip(&mut products, &x)? {
-                    base.add_assign(sum, product);
-                }
-            }
+        let width = positions.1 - from;
+        for ((x, y), (of_x, of_y)) in zip(zip(&x.parts, &y.parts)?, &mut rows)? {
+            values(base, x, n, positions, variables, of_x)?;
+            values(base, y, n, positions, variables, of_y)?;
         }
+        let factors = factors.of_terms(from, positions.1)?;
+        let mut product = vec![base.zero(); width];
         // The first is not claimed.
-        for (sum, product) in zip(&mut sums, &products)?.skip(1) {
-            base.add_assign(sum, &ring.combined(product, &factors.of_terms, from)?);
+        for (point, sum) in sums.chunks_exact_mut(ROW).enumerate().skip(1) {
+            product.fill(base.zero());
+            for (x, y) in &rows {
+                let range = width * point..width * (point + 1);
+                let both = x.get(range.clone()).zip(y.get(range));
+                let (x, y) = both.ok_or_else(EngineError::uneven)?;
+                base.mul_acc(&mut product, x, y);
+            }
+            ring.combine(sum, &product, &factors, 0)?;
         }
     }
-    sums.remove(0);
-    Ok(sums.concat())
+    for (of_x, of_y) in &mut rows {
+        of_x.zeroize();
+        of_y.zeroize();
+    }
+    let claimed = sums.chunks_exact(ROW).skip(1);
+    Ok(claimed
+        .flat_map(|sum| sum.iter().take(DEGREE).copied())
+        .collect())
 }
 
 /// The share of Q at a point, from those at all points of {0, 1, ∞}^v but 0, and of the sum of A(u)·Q(u) over {0, 1}^v.
@@ -308,8 +324,8 @@ fn lifted<R: Domain>(
         }
         weights = next;
     }
-    let mut x = x.try_map(|part| at(base, part, &weights))?;
-    let y = y.try_map(|part| at(base, part, &weights))?;
+    let mut x = x.try_map(|part| at(ring, part, &weights))?;
+    let y = y.try_map(|part| at(ring, part, &weights))?;
     same(x.len(), DEGREE * cut.terms())?;
     for part in &mut x.parts {
         let elements = part.chunks_mut(DEGREE * cut.length.max(1));
@@ -321,29 +337,23 @@ fn lifted<R: Domain>(
 }
 
 /// The sum of the pieces of a vector, each times an element.
-fn at<R: Domain>(base: &R, vector: &[R::E], weights: &[Vec<R::E>]) -> Result<Vec<R::E>> {
-    let n = vector.len() / weights.len().max(1);
-    let mut all = vec![base.zero(); n * DEGREE];
-    if n == 0 {
-        return Ok(all);
-    }
+fn at<R: Domain>(ring: &Galois<R>, vector: &[R::E], weights: &[Vec<R::E>]) -> Result<Vec<R::E>> {
+    let (base, count) = (ring.base(), weights.len().max(1));
+    let n = vector.len() / count;
+    let weights = ring.rows(weights);
+    let mut all = Vec::with_capacity(n * DEGREE);
+    let mut words = vec![base.zero(); count * BLOCK];
     for from in (0..n).step_by(BLOCK) {
         let to = n.min(from + BLOCK);
-        for j in 0..DEGREE {
-            let mut sum = vec![base.zero(); to - from];
-            for (piece, weight) in vector.chunks(n).zip(weights) {
-                let words = piece.get(from..to).ok_or_else(EngineError::uneven)?;
-                let mut words = words.to_vec();
-                let weight = weight.get(j).ok_or_else(EngineError::uneven)?;
-                base.mul_scalar_assign(&mut words, *weight);
-                base.add_assign(&mut sum, &words);
-            }
-            let elements = all.chunks_exact_mut(DEGREE).skip(from);
-            for (element, word) in elements.zip(&sum) {
-                if let Some(place) = element.get_mut(j) {
-                    *place = *word;
-                }
-            }
+        for (piece, place) in vector.chunks_exact(n).zip(0..count) {
+            let piece = piece.get(from..to).ok_or_else(EngineError::uneven)?;
+            let places = words.iter_mut().skip(place).step_by(count);
+            places.zip(piece).for_each(|(to, word)| *to = *word);
+        }
+        for words in words.chunks_exact(count).take(to - from) {
+            let mut row = [base.zero(); ROW];
+            ring.combine(&mut row, words, &weights, 0)?;
+            all.extend(row.iter().take(DEGREE));
         }
     }
     Ok(all)
