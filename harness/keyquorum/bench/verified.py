@@ -4,7 +4,7 @@ the semi-honest protocols below them, and MP-SPDZ's executables for malicious pa
 ``python -m keyquorum.bench.verified``: every row is a small program that runs unmodified on both engines, one process a party. What is measured is the whole program, with
 its preprocessing, and with all checks before its output, by the clock of the slowest party; bytes are those of all parties. Medians. The embedded engine's links
 are encrypted, as are those of MP-SPDZ. MP-SPDZ's columns need MP_SPDZ_HOME, a built checkout; executables that are not built there are left out. A row's last line is
-``verified: row=… protocol=… engine=… seconds=… mb=… rounds=…``. The factors are those between the embedded engine and the least of MP-SPDZ's executables.
+``verified: row=… protocol=… engine=… seconds=… mb=… rounds=… cpu_seconds=…``. The factors are those between the embedded engine and the least of MP-SPDZ's executables.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
                     continue
                 rows = measured(row, protocol, options.items, options.repeats, checkout)
                 for one in rows:
-                    shown = ("row", "protocol", "engine", "program_of", "seconds", "mb", "rounds")
+                    shown = ("row", "protocol", "engine", "program_of", "seconds", "mb", "rounds", "cpu_seconds")
                     console.print("verified: " + " ".join(f"{key}={one[key]}" for key in shown), markup=False, soft_wrap=True)
                 console.print(f"{row} of {protocol.name}: {factors(rows)}", soft_wrap=True)
                 slower += any(float(one["seconds"]) < float(rows[1]["seconds"]) for one in rows[2:])

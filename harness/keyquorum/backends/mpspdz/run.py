@@ -78,7 +78,7 @@ def run_program(
 ) -> MpSpdzRun:
     """Runs a program of the collection (by name) or an .mpc file (by path) and waits for it.
 
-    protocol: by its name, or the description of another executable for the same shares. domain: ``Z2^64`` or ``F_q``. private: each party's int64 words. public: the words of ``fixinput``, which the
+    protocol: by its name, or the description of another executable for the same shares, whose number of parties is not checked. domain: ``Z2^64`` or ``F_q``. private: each party's int64 words. public: the words of ``fixinput``, which the
     program reads after the private ones. listed: the numbers of ``pubinput``. shares: each party's share file at the
     start. timeout: seconds. folder: a working folder to use again (its certificates save time). compiler, run_time:
     further options before and after ``--``. compiled: this program was run in ``folder`` with the same arguments just
@@ -87,7 +87,8 @@ def run_program(
     """
     entry = protocol_named(protocol) if isinstance(protocol, str) else protocol
     where, words = Domain.parse(domain), [str(a) for a in args]
-    check_parties(entry, parties, threshold)
+    if isinstance(protocol, str):
+        check_parties(entry, parties, threshold)
     checkout.binary(entry)
     with ExitStack() as closing:
         if folder is None:
