@@ -145,20 +145,24 @@ def flood(
     phase: Segment | None = None,
     masks: Literal["inputs", "stored"] = "inputs",
     r: Segment | None = None,
+    pieces: int = 1,
+    width: int = 0,
 ) -> Call:
     """CKKS decryption: the phase is opened to the receiver under flooding noise that no t parties know.
 
     Rounds: ``2 if masks == 'inputs' else 1``
     Bytes: ``N*w*((contributors*INPUT if masks == 'inputs' else 0) + SEND)``
     Reads phase (N shares) at ``at``.
-    Reads r (N if masks == 'stored' else 0 shares) at ``r_at``.
-    phase: in coefficient form; r: the sum of the flooding.
+    Reads r (N*pieces if masks == 'stored' else 0 shares) at ``r_at``.
+    phase: in coefficient form; r: the sum of the flooding, piece after piece.
     Output: phase + sum of flooding, N words, to the receiver.
     """
     optional = given(
         (position("flood", "phase", phase, 0, N), 0),
         (masks, "inputs"),
-        (position("flood", "r", r, 0, N if masks == "stored" else 0), 0),
+        (position("flood", "r", r, 0, N*pieces if masks == "stored" else 0), 0),
+        (pieces, 1),
+        (width, 0),
     )
     return Call("flood", [contributors, N, receiver, *optional])
 
@@ -1230,6 +1234,20 @@ def sample_fixed_weight(*, method: Literal["knuth", "bits", "shuffle"], N: int, 
         (contributors, 2),
     )
     return Call("sample_fixed_weight", [method, N, weight, *optional], {"secret": N})
+
+
+def sample_flooding(*, size: int, fine: int, wide: int, width: int, chunk: int = 4096) -> Call:
+    """Flooding noise of CKKS decryptions with MACs, made of random bits: F = 2^fine (V_1 + V_2 + V_3) + U, less a constant: its mean is 0 or 1/2.
+
+    Rounds: ``-(-(fine + (wide + 2)//3)//width)*ceil(size/chunk)*BIT_ROUNDS``
+    Bytes: ``size*w*(fine + wide)*BIT``
+    Writes samples (size*(-(-(fine + (wide + 2)//3)//width)) shares).
+    samples: e_0 of all numbers, then e_1 of all, and so on.
+    """
+    optional = given(
+        (chunk, 4096),
+    )
+    return Call("sample_flooding", [size, fine, wide, width, *optional], {"samples": size*(-(-(fine + (wide + 2)//3)//width))})
 
 
 def sample_gaussian(

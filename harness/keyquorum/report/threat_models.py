@@ -36,7 +36,7 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
             parties = _fewest(of_set if len(of_set) else mine)
             first = parameters == next(iter(keys["parameters"]), "")
             row: dict[str, object] = {"committee": _name(protocol), "parties": parties, "tolerates": _tolerated(protocol, parties)}
-            row["adversary"] = "malicious, but for CKKS decryption" if COMMITTEES[protocol].macs else "semi-honest"
+            row["adversary"] = "malicious" if COMMITTEES[protocol].macs else "semi-honest"
             row["keys of"] = parameters or "–"
             for column, suite, name, figure, unit, scale, link in JOBS:
                 found = select(mine, suite=suite, link=link, parties=parties)

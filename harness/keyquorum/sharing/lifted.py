@@ -58,12 +58,13 @@ TERMS = 4
 
 @dataclass(frozen=True)
 class LiftedDomain:
-    """Shares of the values in one domain, from position 0 on; masks are stored behind them. ``pieces``: the first of all pieces that this domain has."""
+    """Shares of the values in one domain, from position ``start`` on; masks are stored behind them. ``pieces``: the first of all pieces that this domain has."""
 
     protocol: str
     domain: str
     shares: Persistence
     pieces: int
+    start: int = 0
 
     @property
     def modulus(self) -> int:
@@ -141,7 +142,8 @@ class LiftTests:
         return np.unpackbits(np.frombuffer(stream, dtype=np.uint8), count=count).astype(np.int64)
 
     def _opened(self, domain: LiftedDomain, number: int, piece: Segment, masks_at: int, subsets: Ints) -> list[int]:
-        call = lift_test(size=piece.length, tests=TESTS, offset=self._bound * PIECE, x=piece, s=Segment(masks_at + TESTS * number, TESTS))
+        x, s = Segment(domain.start + piece.start, piece.length), Segment(masks_at + TESTS * number, TESTS)
+        call = lift_test(size=piece.length, tests=TESTS, offset=self._bound * PIECE, x=x, s=s)
         context = self._context
         found = context.backend.run(
             domain.protocol, domain.domain, call, threshold=context.committee.threshold, public=[subsets], persistence=domain.shares, seed=self._seed

@@ -232,6 +232,8 @@ def stored_roundings(builder: Any, n: int) -> Iterator[Case]:
     yield from builder.case(signatures.sample_carries(size=n, length=14), appended=3 * n, check=_carries(n))
     wide = signatures.sample_wide_noise(size=n, half=4, weight=900, b=9)
     yield from builder.case(wide, appended=n, check=_within(4 * 900 + (1 << 9)))
+    pieces = signatures.sample_flooding(size=n, fine=3, wide=20, width=5)
+    yield from builder.case(pieces, appended=2 * n, check=_within(1 << 6))
     check = _masks(n, LENGTH)
     yield from builder.case(signatures.round_mask(size=n, l=LENGTH, bits="all"), appended=(1 + LENGTH) * n, check=check)
     phase, flooding = rng.integers(-(2**30), 2**30, n), rng.integers(0, 2**41, n)

@@ -33,10 +33,21 @@ LEAST_PRIME_BITS = 36
 """Bits of the shortest prime under which a committee with MACs makes a key: a wrong value passes with 2^-34 then, and a warning says so."""
 NOISE_BITS = 5
 """The secret and both error distributions stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
+LIFT_BITS = 61
+"""Size of the domain in which what is lifted is sampled and masked. The masks fill it; the leakage of all values of a key together is checked against the budget of its life."""
+MERSENNE = 2**61 - 1
+"""Auxiliary prime for what is lifted, of protocols without a ring: square roots are cheap modulo it."""
+LIFT_VARIANCE = 10.5
+"""Of the values for which the engine states the distance of a lift (``VARIANCE`` in ``Source/mpc/src/budget.rs``)."""
 SMOOTH = 4
 """Uniform numbers whose sum is a mask: with one, values leak at the ends of the mask, and the leakage adds up."""
 SMOOTH_BITS = 2
 """Bits by which such a sum is longer than its terms."""
+
+
+def input_bits(threshold: int) -> int:
+    """Bits of a mask of `lift_open` that each of t + 1 parties inputs: their sum does not wrap."""
+    return LIFT_BITS - 2 - threshold.bit_length()
 
 
 def lift_masks(size: int, bits: int) -> NDArray[np.int64]:

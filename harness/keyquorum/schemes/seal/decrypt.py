@@ -1,7 +1,7 @@
 """Joint decryption of SEAL's ciphertexts: the result goes to one party, the secret key and the noise stay hidden.
 
 CKKS: the phase plus a flooding noise of every contributor, opened to the receiver (protocols: section 4); where products are verified, of every pair of
-parties, from their common stream. The policy stored with the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
+parties, from their common stream; with MACs joint noise of random bits (:mod:`.proven_noise`). The policy stored with the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
 the form of an encryption, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
 (`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).
 """
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.persistence import KeyTest, wiped_on_failure
 from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal import Evaluator
@@ -26,7 +26,7 @@ from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs import Segment
+from keyquorum.programs import Call, Segment
 from keyquorum.programs.signatures import flood, round_ltz_ring
 from keyquorum.schemes.base import Decrypted
 from keyquorum.sharing.joint import JointNoise
@@ -37,8 +37,9 @@ from .approvals import check_form
 from .field_variant import field_variant
 from .key import SealKeyInfo
 from .phases import exact_summands, phase_layout, plain_coefficients, shares_of_phase
-from .policy import flooding_summands
+from .policy import flooding_summands, noise_with_macs
 from .precision import Precision, check_ciphertext_precision, key_precision
+from .proven_noise import ProvenNoise
 from .recognise import ciphertext_of
 from .ring import RING, messages, switched, switched_bits
 
@@ -88,11 +89,14 @@ def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], recei
 
 def _check_room(info: SealKeyInfo, ciphertext: Ciphertext) -> None:
     """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales."""
-    sigma = info.policy.sigma(info.parameters.ring_degree)
-    need = 2 * (4 * ciphertext.scale + 8 * sigma * flooding_summands(info.protocol, info.parties, info.threshold))
-    if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= need:
+    n = info.parameters.ring_degree
+    if protocol_named(info.protocol).macs:
+        largest: float = noise_with_macs(info.policy, n, info.parties, info.threshold).largest
+    else:
+        largest = 8 * info.policy.sigma(n) * flooding_summands(info.protocol, info.parties, info.threshold)
+    if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= 2 * (4 * ciphertext.scale + largest):
         raise CiphertextError(
-            f"the ciphertext has no room for the flooding noise (2^{math.log2(sigma):.0f}): "
+            f"the ciphertext has no room for the flooding noise (2^{math.log2(info.policy.sigma(n)):.0f}): "
             "decrypt at a higher level, or make a key with a smaller policy"
         )
 
@@ -120,45 +124,64 @@ class _Decryption:
 
     def approximate(self, ciphertexts: Sequence[Ciphertext]) -> list[SealDecrypted] | None:
         """Flooded decryption, at the level of each ciphertext: only its owner knows how large the message is."""
-        n = self.parameters.ring_degree
-        sigma, results = self.info.policy.sigma(n), []
-        phase, field = phase_layout(n)["phase"], self.context.committee.field_protocol
-        together = self.context.committee.verifies_products
-        masks: Literal["inputs", "stored"] = "stored" if together else "inputs"
-        flooded = flood(
-            contributors=self.contributors,
-            N=n,
-            receiver=self.receiver,
-            phase=phase,
-            masks=masks,
-            r=Segment(phase.slice.stop, n) if together else None,
-        )
+        results = []
+        flooded = self._flooded_with_macs if self.context.committee.authenticated else self._flooded
         with self.context.phase("decrypt", len(ciphertexts)) as step:
             for ciphertext in ciphertexts:
-                joint = JointNoise(self.context.session, self.context.committee, n, self.info.policy.variance(n), self.seed) if together else None
-                flooding = discrete_gaussian(n, sigma) if self.contributes and joint is None else None
-                residues = []
-                for index in range(ciphertext.level_primes):
-                    q = self.parameters.coeff_modulus[index]
-                    working = shares_of_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
-                    if joint is not None:
-                        joint.append_to(working, field, q)
-                    words = self.context.backend.run(
-                        field, f"F_{q}", flooded, threshold=self.info.threshold, private=flooding,
-                        persistence=working, seed=self.seed,
-                    ).words  # fmt: skip
-                    if self.mine:
-                        residues.append(np.where(words < 0, words + q, words).astype(np.uint64))
-                if flooding is not None:
-                    wipe(flooding)
-                if joint is not None:
-                    joint.wipe()
+                residues = flooded(ciphertext)
                 if self.mine:
                     self._check_plausible(residues)
                     data = ckks_plaintext(self.parameters, np.stack(residues), ciphertext.scale)
                     results.append(SealDecrypted(data, None, key_precision(self.info, ciphertext.scale)))
                 step()
         return results if self.mine else None
+
+    def _flooded(self, ciphertext: Ciphertext) -> list[Words]:
+        """The phase and its flooding modulo each prime, at the receiver: noise of every contributor, or of every pair of parties."""
+        n, policy, together = self.parameters.ring_degree, self.info.policy, self.context.committee.verifies_products
+        phase = phase_layout(n)["phase"]
+        masks: Literal["inputs", "stored"] = "stored" if together else "inputs"
+        r = Segment(phase.slice.stop, n) if together else None
+        call = flood(contributors=self.contributors, N=n, receiver=self.receiver, phase=phase, masks=masks, r=r)
+        joint = JointNoise(self.context.session, self.context.committee, n, policy.variance(n), self.seed) if together else None
+        flooding = discrete_gaussian(n, policy.sigma(n)) if self.contributes and joint is None else None
+        residues = []
+        for index in range(ciphertext.level_primes):
+            working = shares_of_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
+            if joint is not None:
+                joint.append_to(working, self.context.committee.field_protocol, self.parameters.coeff_modulus[index])
+            residues.append(self._opened(index, call, working, flooding))
+        if flooding is not None:
+            wipe(flooding)
+        if joint is not None:
+            joint.wipe()
+        return residues
+
+    def _flooded_with_macs(self, ciphertext: Ciphertext) -> list[Words]:
+        """The same with joint noise of random bits, which no party inputs, and which is proven to be the same modulo all primes before anything is opened with it."""
+        n, info = self.parameters.ring_degree, self.info
+        noise = noise_with_macs(info.policy, n, info.parties, info.threshold)
+        levels = range(ciphertext.level_primes)
+        working = [shares_of_phase(self.context, info, self.shares[index], index, ciphertext, seed=self.seed) for index in levels]
+        with wiped_on_failure(*working):
+            proven = ProvenNoise(self.context, noise, n, self.parameters.moduli(ciphertext.level_primes), self.seed)
+            residues = []
+            for index, r in enumerate(proven.append_to(working)):
+                call = flood(
+                    contributors=self.contributors, N=n, receiver=self.receiver, phase=phase_layout(n)["phase"], masks="stored", r=r,
+                    pieces=noise.pieces, width=noise.width,
+                )  # fmt: skip
+                residues.append(self._opened(index, call, working[index], None))
+        return residues
+
+    def _opened(self, index: int, call: Call, working: Persistence, private: Ints | None) -> Words:
+        """What `flood` opens modulo the prime ``index``, as residues; empty at those who do not receive it. Wipes ``working``."""
+        q = self.parameters.coeff_modulus[index]
+        words = self.context.backend.run(
+            self.context.committee.field_protocol, f"F_{q}", call, threshold=self.info.threshold, private=private, persistence=working, seed=self.seed
+        ).words  # fmt: skip
+        working.wipe()
+        return np.where(words < 0, words + q, words).astype(np.uint64)
 
     def _check_plausible(self, residues: Sequence[Words]) -> None:
         """A phase that fills the whole modulus is no message: the ciphertext is of another key, or overflowed."""

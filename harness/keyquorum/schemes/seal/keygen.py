@@ -50,23 +50,18 @@ from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
 from keyquorum.sharing.randomness import uniform_trits, wipe
 
-from .budget import NOISE_BITS, SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, lift_masks, short_primes
+from .budget import LIFT_BITS, MERSENNE, NOISE_BITS, SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, input_bits, lift_masks, short_primes
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json
 from .needs import KeygenSizes, keygen_needs
-from .policy import FloodPolicy, flooding_summands, policy_from_json
+from .policy import FloodPolicy, flooding_variance, policy_from_json
 from .precision import check_key_precision
 from .ring import RING, decrypts_in_ring
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-LIFT_BITS = 61
-"""Size of the domain in which secret and noise are sampled and masked. The masks fill it; the leakage of all values of a key together is
-checked against the budget of its life (:mod:`.budget`)."""
 BOUND = 1 << NOISE_BITS
 """Bound on the absolute values of secret and noise."""
-MERSENNE = 2**61 - 1
-"""Auxiliary prime for the noise of protocols without a ring: square roots are cheap modulo it."""
 CHUNK = 1 << 18
 """Noise coefficients sampled at a time: bounds memory."""
 GAUSSIAN_CHUNK = 1 << 15
@@ -93,8 +88,8 @@ class SealRequest(KeyRequest):
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", self.policy.for_set(self.parameters))
 
-    def check(self, contributors: int = 1) -> None:
-        """Refuses what cannot be made. ``contributors``: numbers of which the flooding of a decryption is the sum (:func:`.flooding_summands`)."""
+    def check(self, contributors: float = 1) -> None:
+        """Refuses what cannot be made. ``contributors``: the variance of the flooding of a decryption over that of one contributor (:func:`.flooding_variance`)."""
         if self.error_law not in ERROR_LAWS:
             raise ParameterError(f"unknown error law {self.error_law!r}: choose one of {', '.join(ERROR_LAWS)}")
         n = self.parameters.ring_degree
@@ -134,7 +129,11 @@ class SealRequest(KeyRequest):
 
     def check_committee(self, committee: Committee) -> None:
         """See :class:`.KeyRequest`."""
-        self.check(flooding_summands(committee.protocol, committee.size, committee.threshold))
+        contributors, n = 1.0, self.parameters.ring_degree
+        if self.parameters.scheme == "ckks":
+            self.policy.check(n)
+            contributors = flooding_variance(self.policy, n, committee.protocol, committee.size, committee.threshold)
+        self.check(contributors)
         self.check_budget(committee)
 
     def warnings(self, committee: Committee | None = None) -> list[str]:
@@ -207,17 +206,13 @@ def _joint_summands(committee: Committee) -> int:
     found = joint_summands(committee.field_protocol, committee.size, committee.threshold)
     if committee.verifies_products:
         return found
-    return found if found and LIFT_BITS - 1 - found.bit_length() >= _input_bits(committee) else 0
-
-
-def _input_bits(committee: Committee) -> int:
-    return LIFT_BITS - 2 - committee.threshold.bit_length()
+    return found if found and LIFT_BITS - 1 - found.bit_length() >= input_bits(committee.threshold) else 0
 
 
 def _mask_bits(committee: Committee) -> int:
     """Bits of a mask of `lift_open`, of each of t + 1 parties, or of each summand of a joint integer: sums of them do not wrap."""
     summands = _joint_summands(committee)
-    return LIFT_BITS - 1 - summands.bit_length() if summands else _input_bits(committee)
+    return LIFT_BITS - 1 - summands.bit_length() if summands else input_bits(committee.threshold)
 
 
 def _noise_method(committee: Committee) -> Literal["bits", "arith"]:

@@ -12,6 +12,7 @@ from keyquorum.model.plain import Json
 from keyquorum.model.protocols import named
 
 from .noise import default_bits, fresh_rms
+from .uniform_noise import UniformNoise, uniform_noise
 
 RECOMMENDED_BITS = 30
 """Statistical security below which a policy is weak: s as LMSS count it, see :attr:`FloodPolicy.advantage`."""
@@ -21,7 +22,8 @@ SIGMA_MAX = 2.0**55
 
 @dataclass(frozen=True)
 class FloodPolicy:
-    """How CKKS results are protected: every contributor adds Gaussian noise of deviation :meth:`sigma` to every coefficient.
+    """How CKKS results are protected: every contributor adds Gaussian noise of deviation :meth:`sigma` to every coefficient. Committees with MACs add joint noise instead, which
+    keeps the same :attr:`advantage` (:mod:`.uniform_noise`).
 
     ``bits``: statistical security s of all decryptions together; ``decryptions``: how many the key may ever serve (tau); ``noise_bits``:
     the bound on the noise e of the ciphertexts that the committee accepts, an expected squared Euclidean norm of N 4^noise_bits. It holds
@@ -104,10 +106,22 @@ class FloodPolicy:
 
 
 def flooding_summands(protocol: str, parties: int, threshold: int) -> int:
-    """Discrete Gaussian numbers of which the flooding of a committee is the sum. t + 1 parties input one each. Where products are verified, and shares are replicated, every pair of parties has one in
+    """Discrete Gaussian numbers of which the flooding of a committee without MACs is the sum. t + 1 parties input one each. Where products are verified, and shares are replicated, every pair of parties has one in
     common, and each party knows all but one."""
     can = named(protocol)
     return joint_summands(protocol, parties, threshold) if can.names_runs and can.ring_protocol is not None else threshold + 1
+
+
+def noise_with_macs(policy: FloodPolicy, degree: int, parties: int, threshold: int) -> UniformNoise:
+    """The flooding noise of a committee with MACs: joint, and of random bits. Raises PolicyError where the policy admits none."""
+    return uniform_noise(policy.bits, policy.decryptions, policy.noise_bits, degree, parties, threshold)
+
+
+def flooding_variance(policy: FloodPolicy, degree: int, protocol: str, parties: int, threshold: int) -> float:
+    """Variance of the flooding of a committee, over the square of :meth:`.FloodPolicy.sigma`: the number of its summands, or with MACs that of its noise of random bits."""
+    if named(protocol).macs:
+        return noise_with_macs(policy, degree, parties, threshold).variance / policy.variance(degree)
+    return flooding_summands(protocol, parties, threshold)
 
 
 def policy_from_json(data: Json) -> FloodPolicy:

@@ -11,7 +11,7 @@ from keyquorum.model.errors import CiphertextError, PolicyError
 
 from .key import SealKeyInfo
 from .noise import Noise
-from .policy import FloodPolicy, flooding_summands
+from .policy import FloodPolicy, flooding_variance
 
 DEVIATIONS = 6.0
 """What :attr:`Precision.largest` is in deviations: a value exceeds it once in 5 * 10^8, a ciphertext of 16,384 values once in 30,000."""
@@ -29,7 +29,8 @@ class Precision:
     standard deviation of the real part of a value.
 
     A value is the sum of N coefficients times powers of a primitive 2N-th root of unity, over the scale. The squares of the real parts of the
-    powers add up to N/2, and the noises of c contributors to c sigma^2: the deviation is sqrt(c N / 2) sigma / scale.
+    powers add up to N/2, and the noises of c contributors to c sigma^2: the deviation is sqrt(c N / 2) sigma / scale. With MACs c is the variance of the joint noise over
+    sigma^2 (:mod:`.uniform_noise`).
     """
 
     scale: float
@@ -53,15 +54,16 @@ class Precision:
         )
 
 
-def precision(parameters: ParameterSet, policy: FloodPolicy, contributors: int, scale: float | None = None) -> Precision:
-    """What flooding by so many parties leaves at a scale (default: that of the set)."""
+def precision(parameters: ParameterSet, policy: FloodPolicy, contributors: float, scale: float | None = None) -> Precision:
+    """What flooding of so many times the variance of one contributor leaves at a scale (default: that of the set)."""
     used, n, policy = parameters.scale if scale is None else scale, parameters.ring_degree, policy.for_set(parameters)
     return Precision(used, math.sqrt(contributors * n / 2) * policy.sigma(n) / used)
 
 
 def key_precision(info: SealKeyInfo, scale: float | None = None) -> Precision:
-    """:func:`precision` of a key, with the flooding of its committee (:func:`.flooding_summands`)."""
-    return precision(info.parameters, info.policy, flooding_summands(info.protocol, info.parties, info.threshold), scale)
+    """:func:`precision` of a key, with the flooding of its committee (:func:`.flooding_variance`)."""
+    variance = flooding_variance(info.policy, info.parameters.ring_degree, info.protocol, info.parties, info.threshold)
+    return precision(info.parameters, info.policy, variance, scale)
 
 
 def _scale_for(found: Precision, bits: float) -> int:
@@ -104,7 +106,7 @@ def noise_estimate(info: SealKeyInfo, noise: Noise) -> str:
     return text if noise.rms <= 2.0**bits else f"{text}: TOO MUCH, a decryption could reveal the secret key, and is refused"
 
 
-def check_key_precision(parameters: ParameterSet, policy: FloodPolicy, contributors: int) -> None:
+def check_key_precision(parameters: ParameterSet, policy: FloodPolicy, contributors: float) -> None:
     """Refuses a CKKS set and policy that leave less than LEAST_KEY_BITS at the set's scale."""
     if parameters.scheme != "ckks":
         return
@@ -113,7 +115,7 @@ def check_key_precision(parameters: ParameterSet, policy: FloodPolicy, contribut
     if found.bits < LEAST_KEY_BITS:
         raise PolicyError(
             f"{parameters.name}: the flooding of the policy ({policy.bits} bits, {policy.decryptions} decryptions, noise 2^{policy.noise_bits}, "
-            f"{contributors} contributors) leaves {found.bits:.1f} bits of a value of size 1 at scale 2^{parameters.scale_bits}, at least "
+            f"{contributors:.3g} times the variance of one contributor) leaves {found.bits:.1f} bits of a value of size 1 at scale 2^{parameters.scale_bits}, at least "
             f"{LEAST_KEY_BITS:.0f} are needed: take a set with scale_bits = {_scale_for(found, LEAST_KEY_BITS)} or more, fewer --decryptions, "
             "or fewer --noise-bits if your ciphertexts keep to them"
         )

@@ -1,0 +1,76 @@
+"""Flooding noise of a committee with MACs: no party inputs any, and all primes have the same.
+
+1. `sample_flooding`: random bits of the protocol, put together to short pieces of the noise (:mod:`.uniform_noise`). At a level of one prime that is all: the pieces are sampled there.
+2. For several primes the pieces are sampled modulo 2^61 - 1. `lift_open` opens them under masks, `lift_close` makes shares of them modulo each prime.
+3. Random subset sums prove that they are the same integers there (:mod:`keyquorum.sharing.lifted`), before anything is computed with them. The masks of the lift are private inputs that nothing
+   proves, as in key generation; the tests concern what was made with them.
+
+`flood` adds the pieces up, to the phase, and opens the sum to the receiver. A failed test, or a session that ends from the toss of the subsets on, burns the MAC key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import wiped_on_failure
+from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call, Segment
+from keyquorum.programs.signatures import lift_close, lift_open, sample_flooding
+from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
+from keyquorum.sharing.randomness import wipe
+
+from .budget import MERSENNE, input_bits, lift_masks
+from .uniform_noise import UniformNoise
+
+Ints = NDArray[np.int64]
+
+
+class ProvenNoise:
+    """The noise of one ciphertext. ``size``: coefficients; ``moduli``: the primes of its level. Every party calls this."""
+
+    def __init__(self, context: PartyContext, noise: UniformNoise, size: int, moduli: Sequence[int], seed: bytes | None = None) -> None:
+        self._context, self._noise, self._size, self._moduli, self._seed = context, noise, size, list(moduli), seed
+        self._count = noise.pieces * size
+        self._sampler = sample_flooding(size=size, fine=noise.fine, wide=noise.wide, width=noise.width)
+
+    def append_to(self, files: Sequence[Persistence]) -> list[Segment]:
+        """Appends the pieces to the share file of each prime, and returns where they are. Rounds and bytes: those of `sample_flooding`, and for several primes of `lift_open`, of `lift_close` for
+        each, and of the tests. Raises :class:`.CheckError` if the pieces are others modulo some prime; the MAC key is burned then."""
+        found = [Segment(file.length, self._count) for file in files]
+        if len(self._moduli) == 1:
+            self._run(self._moduli[0], self._sampler, files[0])
+            return found
+        first = Persistence()
+        with wiped_on_failure(first):
+            self._run(MERSENNE, self._sampler, first)
+            self._lift(first, files, found)
+        first.wipe()
+        return found
+
+    def _lift(self, first: Persistence, files: Sequence[Persistence], places: Sequence[Segment]) -> None:
+        context, b, bits = self._context, self._noise.piece_bits, input_bits(self._context.committee.threshold)
+        masks = lift_masks(self._count, bits)
+        tests = LiftTests(context, cuts := pieces_of(self._count, self._count), MERSENNE, 1 << b, self._seed)
+        try:
+            call = lift_open(contributors=context.parties, size=self._count, b=b, lam=bits - b, modulus=MERSENNE, x=Segment(0, self._count))
+            opened = self._run(MERSENNE, call, first, private=masks)
+            tests.input_masks(LiftedDomain(context.committee.field_protocol, f"F_{MERSENNE}", first, len(cuts)))
+            for q, file, place in zip(self._moduli, files, places, strict=True):
+                self._run(q, lift_close(contributors=context.parties, size=self._count, b=b), file, private=masks, public=[opened])
+                tests.input_masks(LiftedDomain(context.committee.field_protocol, f"F_{q}", file, len(cuts), place.start))
+        finally:
+            wipe(masks)
+        tests.run()
+
+    def _run(self, q: int, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = ()) -> Ints:
+        committee = self._context.committee
+        return self._context.backend.run(
+            committee.field_protocol, f"F_{q}", call, threshold=committee.threshold, private=private, public=public, persistence=file, seed=self._seed
+        ).words  # fmt: skip
+
+
+__all__ = ["ProvenNoise"]

@@ -1,0 +1,309 @@
+"""CKKS decryption with MACs: noise of random bits that no party inputs, of the right distribution, the same modulo every prime. What a corrupted party does is found, and each attack also runs without
+the check that finds it. Matrix: tests/adversaries."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import _engine, api
+from keyquorum._engine import budget_lift
+from keyquorum.fhe.parameters import list_parameter_sets, load
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, PolicyError
+from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.plans.decrypt import decrypt
+from keyquorum.schemes.keys import KeyMaterial
+from keyquorum.schemes.seal import decrypt as decrypt_plan
+from keyquorum.schemes.seal.budget import LIFT_VARIANCE
+from keyquorum.schemes.seal.keygen import SealRequest
+from keyquorum.schemes.seal.policy import FloodPolicy, flooding_variance, noise_with_macs
+from keyquorum.schemes.seal.precision import key_precision
+from keyquorum.schemes.seal.uniform_noise import UniformNoise, roughness, uniform_noise
+from keyquorum.sharing.lifted import LiftTests
+from numpy.typing import NDArray
+
+from tests.adversaries.flooded_plans import DEGREE, POLICY, Flooded, coefficients, flooded, off
+from tests.adversaries.plans import dealt
+from tests.fhe.dealer import tiny
+from tests.programs.test_flooding_noise import sums_of
+
+from .corrupted import Backend, Change
+from .quorum import WEAK, Seal
+
+PROTOCOL, CORRUPT, RECEIVER = "mascot", 1, 0
+Ints = NDArray[np.int64]
+
+# The distribution
+
+
+def moved(law: NDArray[np.float64], by: int) -> float:
+    """The squared Hellinger distance of a distribution from itself, moved."""
+    return 1 - float(np.sqrt(law[by:] * law[: law.size - by]).sum())
+
+
+SIZES = [(2, 2, 2), (4, 2, 2), (4, 4, 2), (8, 8, 8), (64, 64, 64), (64, 64, 32), (64, 32, 32), (1024, 1024, 512), (512, 4, 2)]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_roughness_is_bounded(sizes: tuple[int, int, int]) -> None:
+    """The bound is above the exact value, and close to it where sizes are large and nearly equal."""
+    exact = moved(np.convolve(np.convolve(*(np.full(size, 1 / size) for size in sizes[:2])), np.full(sizes[2], 1 / sizes[2])), 1)
+    assert exact <= roughness(sizes) + 1e-12
+    if min(sizes) >= 32:
+        assert roughness(sizes) < 1.02 * exact
+
+
+def test_the_roughness_of_wide_numbers() -> None:
+    """It falls with the square of the size: 0.5705 for three equal ones, which is the eighth part of their Fisher information."""
+    for length in (10, 27, 40):
+        assert roughness([1 << length] * 3) * 4.0**length == pytest.approx(0.5705, rel=1e-3)
+
+
+@pytest.mark.parametrize("noise", [UniformNoise(3, 15, 4), UniformNoise(0, 14, 3), UniformNoise(5, 13, 12)], ids=str)
+def test_what_the_noise_hides(noise: UniformNoise) -> None:
+    """The exact distance of the noise from itself, moved by any error of up to 64, is below the bound; mean, variance and range are as stated."""
+    law = sums_of([1 << place for place in noise.places])
+    assert law.sum() == pytest.approx(1) and len(noise.places) == noise.fine + noise.wide
+    k = np.arange(law.size) - noise.centre
+    assert max(abs(k[0]), abs(k[-1])) in (noise.largest, noise.largest - 1)
+    mean = float(law @ k)
+    assert mean == pytest.approx(0.5, abs=0.5 + 1e-9) and float(law @ (k - mean) ** 2) == pytest.approx(noise.variance)
+    assert sum(centre << noise.width * j for j, centre in enumerate(noise.centres)) == noise.centre
+    for j, centre in enumerate(noise.centres):
+        assert 0 <= centre < 1 << noise.piece_bits and sum(noise.weights(j)) - centre < 1 << noise.piece_bits
+    for error in range(1, 65):
+        assert moved(law, error) <= noise.hellinger(1, 0) * (error**2 + 4.0**noise.fine / 4) / (1 + 4.0**noise.fine / 4) + 1e-12
+
+
+def given_away(policy: FloodPolicy, noise: UniformNoise, degree: int, parties: int = 2) -> float:
+    """Bound on the advantage of whoever sees all decryptions, and what is opened for them."""
+    flooded = math.sqrt(2 * policy.decryptions * noise.hellinger(degree, policy.noise_bits))
+    return flooded + 2 * noise.opened(degree, policy.decryptions, parties, parties - 1)
+
+
+POLICIES = (FloodPolicy(noise_bits=13), FloodPolicy(1, 1, 1), FloodPolicy(40, 1, 9), FloodPolicy(30, 1 << 20, 11), FloodPolicy(50, 16, 10))
+
+
+@pytest.mark.parametrize("degree", [64, 4096, 32768])
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_the_advantage_of_the_policy_is_kept(policy: FloodPolicy, degree: int) -> None:
+    """And no noise that is narrower by a bit keeps it. The deviation is at most twice that of one contributor, whatever the number of parties: four of them add as much."""
+    for parties in (2, 3, 16):
+        noise = noise_with_macs(policy, degree, parties, parties - 1)
+        assert given_away(policy, noise, degree, parties) <= 2.0**policy.advantage
+        assert given_away(policy, replace(noise, wide=noise.wide - 1), degree, parties) > 0.9 * 2.0**policy.advantage
+        assert 1 < flooding_variance(policy, degree, PROTOCOL, parties, parties - 1) < 4
+
+
+def guesses_right(noise: UniformNoise, policy: FloodPolicy, degree: int, trials: int = 4000) -> float:
+    """How often an adversary is right who sees flooded noise and tells the worst error from none, by the sign of the projection on the error."""
+    rng, right = np.random.default_rng(4), 0
+    for secret in rng.integers(0, 2, trials):
+        wide = sum(rng.integers(0, 1 << length, degree) for length in noise.lengths)
+        seen = (wide << noise.fine) + rng.integers(0, 1 << noise.fine, degree) - noise.centre + (int(secret) << policy.noise_bits)
+        right += int((seen.sum() > degree * (1 << policy.noise_bits) / 2) == secret)
+    return right / trials
+
+
+def test_an_adversary_guesses() -> None:
+    """The best linear test has the advantage of the policy at most, but for 5 deviations of the estimate; with noise that is 2^5 narrower it knows."""
+    policy = FloodPolicy(1, 1, 8)
+    noise = noise_with_macs(policy, 1024, 2, 1)
+    assert abs(2 * guesses_right(noise, policy, 1024) - 1) < 2.0**policy.advantage + 5 / math.sqrt(4000)
+    assert guesses_right(replace(noise, wide=noise.wide - 15), policy, 1024, 400) > 0.9
+
+
+def test_policies_that_a_lift_does_not_hide_are_refused() -> None:
+    with pytest.raises(PolicyError, match="flooding of 80 bits over 1 decryptions is more than committees with MACs hide"):
+        uniform_noise(80, 1, 1, 4096, 2, 1)
+    request = SealRequest(replace(load("ckks-4096"), scale_bits=60), False, policy=FloodPolicy(75, 1, 1))
+    with pytest.raises(PolicyError, match="make a key with fewer bits or decryptions"):
+        request.check_committee(api.in_process_committee(2, PROTOCOL))
+    request.check_committee(api.in_process_committee(3, "rep-field"))
+
+
+def test_the_budget_of_a_lift_is_that_of_the_engine() -> None:
+    """The variance for which the engine states the distance."""
+    assert budget_lift(1000, 58) == pytest.approx(math.sqrt(1000 * LIFT_VARIANCE * 0.78) * 2.0**-56)
+
+
+def test_precision_is_that_of_four_contributors_or_better() -> None:
+    """The noise does not grow with the number of parties; all shipped sets keep three bits."""
+    for name in list_parameter_sets():
+        parameters = load(name, warn=False)
+        if parameters.scheme == "ckks" and min(q.bit_length() for q in parameters.coeff_modulus) >= 36:
+            for parties in (2, 8):
+                SealRequest(parameters, relin=False).check_committee(api.in_process_committee(parties, PROTOCOL))
+
+
+# Decryptions
+
+
+@cache
+def _made(parties: int) -> tuple[Committee, Sequence[KeyMaterial]]:
+    members = api.in_process_committee(parties, PROTOCOL)
+    return members, api.keygen_in_process(members, SealRequest(tiny("ckks", 3), False, (), "cbd", WEAK))
+
+
+@pytest.mark.parametrize("parties", [2, 3])
+def test_values_come_back_within_the_stated_precision(parties: int) -> None:
+    """Keys, encryption by SEAL, and decryptions at the levels of two primes and of one; the deviation is the stated one (15 % are five deviations of the estimate)."""
+    members, material = _made(parties)
+    s, parameters = Seal(material[0]), material[0].info.parameters
+    values = np.linspace(-1, 1, parameters.slots)
+    fresh = s.encryptor.encrypt(s.encoder.encode(values, parameters.scale))
+    stated = key_precision(material[0].info)
+    opened = api.decrypt_in_process(members, material, [fresh.to_string(), s.lowest(fresh).to_string()], receiver=parties - 1)
+    for result in opened:
+        got = np.asarray(s.encoder.decode(s.context.from_plain_str(result.plaintext)))
+        assert np.abs(got - values).max() < stated.largest
+        assert (got - values).std() == pytest.approx(stated.deviation, rel=0.15)
+
+
+def outcome(change: Change | None = None, omitted: Sequence[str] = (), primes: int = 2) -> tuple[Flooded, Any]:
+    """What the honest receiver ends with: coefficients, or an error. ``change``: what the corrupted party gives to programs; ``omitted``: checks that nobody makes."""
+    plan = flooded(PROTOCOL, 2, RECEIVER, primes).job
+    assert isinstance(plan, Flooded)
+
+    def one(session: Any) -> Any:
+        session.set_mac_key(os.urandom(16))  # of this run alone: a failed check burns it
+        try:
+            shares = [dealt(session, *sharing, 1, RECEIVER, np.array(plan.secret)) for sharing in plan.sharings()]
+            context = PartyContext(session, plan.committee)
+            if session.party == CORRUPT and change is not None:
+                context = copy(context)
+                context.backend = Backend(context.backend, change)  # type: ignore[assignment]
+            results = decrypt(context, plan.info(), shares, [plan.ciphertext], RECEIVER)
+            session.close()
+            return None if results is None else coefficients(plan.parameters, results[0].plaintext)
+        except (_engine.EngineError, CiphertextError) as error:
+            session.abort(str(error))
+            return error
+
+    with ThreadPoolExecutor(2) as pool:
+        return plan, list(pool.map(one, _engine.tampered_sessions([None, None], list(omitted), 60.0)))[RECEIVER]
+
+
+MACS = ["ElementMacs", "BitMacs"]
+
+
+def found(end: Any, said: str) -> bool:
+    """Whether a check found it."""
+    return isinstance(end, _engine.CheckError) and said in str(end)
+
+
+def wrong(plan: Flooded, end: Any) -> bool:
+    """Whether nothing was noticed until there was a result: it is wrong, or no message at all."""
+    return isinstance(end, CiphertextError) or off(end, plan.wanted) > plan.bound
+
+
+def _last(plan_primes: int = 2) -> str:
+    return f"F_{flooded(PROTOCOL, 2, RECEIVER, plan_primes).job.parameters.coeff_modulus[plan_primes - 1]}"  # type: ignore[attr-defined]
+
+
+def _another_mask(program: str, domain: str, options: dict[str, Any]) -> None:
+    """The mask of one piece of the noise is another one modulo the last prime."""
+    if program == "lift_close" and domain == _last():
+        options["private"] = options["private"].copy()
+        options["private"][7] += 1
+
+
+def test_another_mask_in_one_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests of lifted values find it before anything is opened with the noise. Without them MACs do not, and the result is wrong."""
+    _, end = outcome(_another_mask)
+    assert found(end, f"values that were lifted to {_last()}")
+    monkeypatch.setattr(LiftTests, "_judge", lambda *_: None)
+    assert wrong(*outcome(_another_mask))
+
+
+def _other_noise(domains: Callable[[str], bool]) -> Change:
+    """Another share of the noise of a coefficient, of its highest piece, as the sum is opened."""
+
+    def change(program: str, domain: str, options: dict[str, Any]) -> None:
+        if program == "flood" and domains(domain):
+            noise = noise_with_macs(POLICY, DEGREE, 2, 1)
+            options["persistence"].words[0, (2 + noise.pieces - 1) * DEGREE + 7] += np.uint64(1 << 30)
+
+    return change
+
+
+def _other_phase(program: str, domain: str, options: dict[str, Any]) -> None:
+    if program == "flood":
+        options["persistence"].words[0, DEGREE + 7] += np.uint64(1 << 30)
+
+
+@pytest.mark.parametrize("primes", [1, 2])
+@pytest.mark.parametrize("change", [_other_noise(lambda domain: True), _other_phase], ids=["noise", "phase"])
+def test_a_wrong_opening(change: Change, primes: int) -> None:
+    """The check of MACs, before the receiver hands anything out: of noise that is other in all domains, and of another phase. Without it the result is far off."""
+    _, end = outcome(change, primes=primes)
+    assert found(end, "MAC check")
+    assert wrong(*outcome(change, MACS, primes))
+
+
+def _other_sample(program: str, domain: str, options: dict[str, Any]) -> None:
+    """Another share of a piece, before it is lifted: 2^40, far more than its bound."""
+    if program == "lift_open":
+        options["persistence"].words[0, 7] += np.uint64(1 << 40)
+
+
+def test_noise_that_is_too_large() -> None:
+    """No party has a choice in its size: a share of another number is found when it is lifted. Without MACs the result is wrong."""
+    _, end = outcome(_other_sample)
+    assert found(end, "MAC check")
+    assert wrong(*outcome(_other_sample, MACS))
+
+
+def _inputs_noise(program: str, domain: str, options: dict[str, Any]) -> None:
+    if program == "flood":
+        options["private"] = options["private"].copy()
+        options["private"][7] += 1 << 30
+
+
+def test_noise_that_a_party_inputs_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other committees do: each party inputs its noise modulo every prime. With MACs nothing notices that it is too large. Here no party inputs any: only masks of the lift and of its tests,
+    which the tests concern."""
+    given: set[str] = set()
+
+    def seen(program: str, domain: str, options: dict[str, Any]) -> None:
+        if options.get("private") is not None:
+            given.add(program)
+
+    plan, end = outcome(seen)
+    assert off(end, plan.wanted) <= plan.bound and given == {"lift_open", "lift_close", "sum_inputs"}
+    given.clear()
+    plan, end = outcome(seen, primes=1)
+    assert off(end, plan.wanted) <= plan.bound and not given
+    monkeypatch.setattr(decrypt_plan._Decryption, "_flooded_with_macs", decrypt_plan._Decryption._flooded)
+    assert wrong(*outcome(_inputs_noise))
+
+
+@pytest.mark.parametrize("primes", [1, 2])
+def test_the_noise_of_results(primes: int) -> None:
+    """Of 16 decryptions of 64 coefficients: mean and deviation within 5.5 of their own deviations (false alarm 10^-7), and the range."""
+    noise, left = noise_with_macs(POLICY, DEGREE, 2, 1), []
+    for _ in range(16):
+        plan, end = outcome(primes=primes)
+        left += [word - right for word, right in zip(end, plan.wanted, strict=True)]
+    x = np.array(left, dtype=np.float64)
+    assert np.abs(x).max() <= noise.largest
+    assert abs(x.mean()) < 5.5 * math.sqrt(noise.variance / x.size) + 0.5
+    assert abs((x**2).mean() / noise.variance - 1) < 5.5 * math.sqrt(2 / x.size)
+
+
+def test_the_receiver_alone_has_the_result() -> None:
+    members, material = _made(2)
+    s = Seal(material[0])
+    ciphertext = s.encryptor.encrypt(s.encoder.encode([0.5], s.parameters.scale))
+    parsed = [decrypt_plan.ready_to_decrypt(material[0].info, ciphertext.to_string())]
+    ends = run_in_process(members, lambda context: decrypt(context, material[context.party].info, material[context.party].shares, parsed, 1))
+    assert ends[0] is None and len(ends[1]) == 1
