@@ -13,7 +13,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import decrypt
 from keyquorum.schemes.seal.key import SealKeyInfo
-from keyquorum.schemes.seal.policy import FloodPolicy, flooding_summands
+from keyquorum.schemes.seal.policy import FloodPolicy, flooding_summands, noise_with_macs
 
 from tests.fhe.dealer import tiny
 
@@ -60,6 +60,8 @@ class Flooded(OnDealtKey):
     @property
     def bound(self) -> float:
         """The largest flooding that honest parties add."""
+        if self.committee.authenticated:
+            return noise_with_macs(POLICY, DEGREE, self.committee.size, self.committee.threshold).largest
         terms = flooding_summands(self.committee.protocol, self.committee.size, self.committee.threshold)
         return DEVIATIONS * math.sqrt(terms) * POLICY.sigma(DEGREE)
 
@@ -98,14 +100,16 @@ def multiplied(parameters: ParameterSet, c1: np.ndarray, secret: np.ndarray, q: 
     return product
 
 
-def flooded(protocol: str, parties: int, receiver: int = 0) -> Plan:
-    """A message at scale 2^40, at the level of two primes."""
+def flooded(protocol: str, parties: int, receiver: int = 0, primes: int = 2) -> Plan:
+    """A message at scale 2^40, at the level of two primes, or of one."""
     parameters, rng = toy_ckks(), np.random.default_rng(9)
     secret = rng.integers(-1, 2, DEGREE)
     phase = rng.integers(-(1 << 40), 1 << 40, DEGREE)
-    moduli = parameters.moduli(2)
+    moduli = parameters.moduli(primes)
     c1 = np.stack([rng.integers(0, q, DEGREE, dtype=np.uint64) for q in moduli])
     c0 = [[(int(p) - x) % q for p, x in zip(phase, multiplied(parameters, row, secret, q), strict=True)] for row, q in zip(c1, moduli, strict=True)]
-    ciphertext = Ciphertext(2, np.stack([np.array(c0, dtype=np.uint64), c1]), False, parameters.scale, 1)
+    ciphertext = Ciphertext(primes, np.stack([np.array(c0, dtype=np.uint64), c1]), False, parameters.scale, 1)
     job = Flooded(committee_of(protocol, parties), parameters, receiver, tuple(secret.tolist()), ciphertext, tuple(phase.tolist()))
-    return Plan(f"flooded decryption of {protocol}, to {receiver}", parties, job, job.right)
+    of = f"{protocol}, {parties} parties" if job.committee.authenticated else protocol
+    name = f"flooded decryption of {of}, to {receiver}{', one prime' if primes == 1 else ''}"
+    return Plan(name, parties, job, job.right)

@@ -166,7 +166,7 @@ def roughness(sizes: Sequence[int]) -> float:
 @lru_cache(maxsize=64)
 def uniform_noise(bits: int, decryptions: int, noise_bits: int, degree: int, parties: int, threshold: int) -> UniformNoise:
     """The narrowest noise that keeps the advantage of a policy of so many ``bits``, ``decryptions`` and ``noise_bits``, over all decryptions together. Raises PolicyError where there is none."""
-    advantage = 2.0 ** (-bits / 2) / math.sqrt(24 * math.pi)
+    advantage = math.pow(2.0, -bits / 2) / math.sqrt(24 * math.pi)
     fine = noise_bits - 1
 
     def hides(wide: int) -> bool:
