@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from keyquorum import _engine, api
 from keyquorum._engine import budget_lift
 from keyquorum.fhe.parameters import list_parameter_sets, load
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CiphertextError, PolicyError
-from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.model.errors import BurnedKeyError, CiphertextError, CommitteeError, PolicyError
+from keyquorum.parties import PartyContext, mac_key, run_in_process
 from keyquorum.plans.decrypt import decrypt
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal import decrypt as decrypt_plan
@@ -38,6 +39,7 @@ from tests.programs.test_flooding_noise import sums_of
 
 from .corrupted import Backend, Change
 from .quorum import WEAK, Seal
+from .test_mac_keygen import _breaks_off, _Unnoted
 
 PROTOCOL, CORRUPT, RECEIVER = "mascot", 1, 0
 Ints = NDArray[np.int64]
@@ -66,6 +68,15 @@ def test_the_roughness_of_wide_numbers() -> None:
     """It falls with the square of the size: 0.5705 for three equal ones, which is the eighth part of their Fisher information."""
     for length in (10, 27, 40):
         assert roughness([1 << length] * 3) * 4.0**length == pytest.approx(0.5705, rel=1e-3)
+
+
+def test_fewer_than_three_uniform_numbers_hide_less() -> None:
+    """Of one number below A, h is 1/A; of two, A^2 h grows with log A: by a quarter of ln 2 or more for each bit."""
+    for length in (6, 9, 12):
+        one = np.full(1 << length, 2.0**-length)
+        assert moved(one, 1) == pytest.approx(2.0**-length)
+    two = [moved(np.convolve(one, one), 1) * one.size**2 for one in (np.full(1 << length, 2.0**-length) for length in (6, 9, 12))]
+    assert two[1] - two[0] > 3 * math.log(2) / 4 - 0.02 and two[2] - two[1] == pytest.approx(3 * math.log(2) / 4, abs=0.02)
 
 
 @pytest.mark.parametrize("noise", [UniformNoise(3, 15, 4), UniformNoise(0, 14, 3), UniformNoise(5, 13, 12)], ids=str)
@@ -298,6 +309,33 @@ def test_the_noise_of_results(primes: int) -> None:
     assert np.abs(x).max() <= noise.largest
     assert abs(x.mean()) < 5.5 * math.sqrt(noise.variance / x.size) + 0.5
     assert abs((x**2).mean() / noise.variance - 1) < 5.5 * math.sqrt(2 / x.size)
+
+
+@pytest.mark.parametrize("ablated", [False, True])
+def test_who_breaks_off_after_the_toss_burns_the_key(tmp_path: Path, ablated: bool) -> None:
+    """Otherwise it could try again until it likes the subsets of the tests. Without the note the honest party's MAC key is still there."""
+    members, plan = api.init(tmp_path / "c", 2, PROTOCOL), flooded(PROTOCOL, 2, RECEIVER).job
+    assert isinstance(plan, Flooded)
+
+    def one(context: PartyContext) -> BaseException:
+        mac_key.use(context.session, members.mac_key_path(context.party))
+        shares = [dealt(context.session, *sharing, 1, RECEIVER, np.array(plan.secret)) for sharing in plan.sharings()]
+        changed = copy(context)
+        if context.party == CORRUPT:
+            changed.session = _breaks_off(context.session)
+        elif ablated:
+            changed.session = _Unnoted(context.session)  # type: ignore[assignment]
+        with pytest.raises((_engine.EngineError, CommitteeError)) as caught:
+            decrypt(changed, plan.info(), shares, [plan.ciphertext], RECEIVER)
+        context.session.abort(str(caught.value))
+        return caught.value
+
+    assert len(run_in_process(members, one)) == 2
+    if ablated:
+        mac_key.check(members.mac_key_path(RECEIVER))
+    else:
+        with pytest.raises(BurnedKeyError):
+            mac_key.check(members.mac_key_path(RECEIVER))
 
 
 def test_the_receiver_alone_has_the_result() -> None:

@@ -42,7 +42,7 @@ def test_the_table_and_the_plots_that_are_there(figures: ModuleType, tmp_path: P
     (tmp_path / "results" / "report" / "scaling.png").write_bytes(b"png")
     assert figures.main() == 0
     text = (tmp_path / "results" / "README.md").read_text()
-    assert "| `mascot` + `spdz2k` | 3 | 2 of 3 | malicious, but for CKKS decryption | ckks-4096-mac | 3.8 |" in text
+    assert "| `mascot` + `spdz2k` | 3 | 2 of 3 | malicious | ckks-4096-mac | 3.8 |" in text
     assert "| `semi` + `semi2k` | 3 | 2 of 3 | semi-honest | bfv-8192 | 3.8 |" in text
     assert "(report/scaling.png)" in text and "round_trip" not in text
     assert rows.machine() in text
