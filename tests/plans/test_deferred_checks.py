@@ -23,6 +23,7 @@ from keyquorum.programs.header import collection, header
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal.ring import switched_bits
 from keyquorum.schemes.seal.ring_variant import RingVariant
+from keyquorum.sharing.openings import receiver_rows
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Preprocessing, combine, comparison_ands
 
@@ -202,7 +203,8 @@ def lying(party: Party, items: Preprocessing, section: int, row: int, by: int) -
         signs = variant.table_groups[1][-1][-1]
         row, by = -(2 << signs) - 1, 1 << signs  # the mask before the last table
     if section == len(items) - 1:
-        row = variant.openings  # of party 0
+        assert variant.padded is not None
+        row = variant.openings + receiver_rows(variant.padded)  # of party 0
     shares = items[section][0, row].reshape(-1, 2)
     total = [(int(low) + (int(high) << 64) + by) % (1 << 112) for low, high in shares.tolist()]
     shares[:] = [[word & (2**64 - 1), word >> 64] for word in total]
@@ -302,7 +304,7 @@ def test_no_message_can_be_changed(shape: Shape, parties: int, victim: int | Non
 def test_who_may_defer_checks() -> None:
     """The programs whose headers say so, and no others; with stored elements of keys that were tested."""
     assert [name for name in collection() if header(name).has("checks")] == [
-        "round_ltz_circuit_online", "round_ltz_ring_online", "round_ltz_table_online", "round_mask_open_online",
+        "client_outputs", "round_ltz_circuit_online", "round_ltz_ring_online", "round_ltz_table_online", "round_mask_open_online",
     ]  # fmt: skip
     with pytest.raises(ParameterError, match="for a number of parties"):
         LweVariant("round_mask_open", SET, authenticated=True)

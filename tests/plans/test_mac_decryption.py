@@ -31,7 +31,6 @@ from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.phases import plain_coefficients
 from keyquorum.schemes.seal.ring import RING, decrypts_in_ring, margin, messages, switched, switched_bits
-from keyquorum.serve.kinds.decryption import ServedKey
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import T, find_primes, tiny
@@ -123,12 +122,6 @@ def test_a_pool_is_for_keys_with_a_secret_in_the_ring(tmp_path: Path) -> None:
 
     with pytest.raises(ParameterError, match="has no secret in the ring, which decryptions with a pool take: make a new key"):
         run_in_process(members, job, timeout=60)
-
-
-def test_receivers_outside_are_refused(tmp_path: Path) -> None:
-    """They could not check MACs."""
-    with pytest.raises(ParameterError, match="mascot: a receiver outside the committee cannot check MACs: decrypt to a party"):
-        ServedKey(committee(tmp_path, PROTOCOL, 2), 0, "key", EXACT)
 
 
 def _parsed() -> Ciphertext:

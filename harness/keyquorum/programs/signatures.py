@@ -137,6 +137,31 @@ def client_masks(*, size: int, words: int) -> Call:
     return Call("client_masks", [size, words], {"bits": 64*words*size, "keys": 64*size, "products": 64*words*size})
 
 
+def client_outputs(*, size: int, checks: int, shift: int, messages: Segment, pads: Segment, masks: Segment) -> Call:
+    """Opens messages under pads that clients know, and shows clients that they have the true pads: of each pad w and masks v, of which a client got
+    all shares, v + c w is opened for a public c that was tossed after the shares were fixed.
+
+    Rounds: ``1``
+    Bytes: ``(checks+1)*size*w*OPEN``
+    Reads messages (size shares) at ``messages_at``.
+    Reads pads (size shares) at ``pads_at``.
+    Reads masks (checks*size shares) at ``masks_at``.
+    messages: multiples of 2^shift.
+    Output: messages + 2^shift * pads, then masks + c * pads for each check, size words each, to all.
+    """
+    return Call(
+        "client_outputs",
+        [
+            size,
+            checks,
+            shift,
+            position("client_outputs", "messages", messages, 0, size),
+            position("client_outputs", "pads", pads, 0, size),
+            position("client_outputs", "masks", masks, 0, checks*size),
+        ],
+    )
+
+
 def flood(
     *,
     contributors: int,

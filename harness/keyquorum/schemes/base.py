@@ -31,7 +31,7 @@ from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import Variant
+from keyquorum.sharing.variants import PaddedOutput, Variant
 
 from .keys import K, KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain
 
@@ -331,6 +331,16 @@ class Scheme(KeyScheme[K], Generic[K, C]):
     @abstractmethod
     def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
         """The rounded phases, [items], of which all members of a group hold these shares, [parts, items] each; see :meth:`.Variant.use`."""
+
+    # Receivers outside, of committees with MACs
+
+    def padded(self, parameters: Parameters) -> PaddedOutput:
+        """How messages are opened under pads of receivers. The default, for schemes whose committees have no MACs, raises ParameterError."""
+        raise ParameterError(f"{self.title} has no committees with MACs: take another committee")
+
+    def words_of(self, parameters: Parameters, messages: Words) -> Words:
+        """What :meth:`plaintexts` takes, from messages modulo 2^(bits - shift) of :meth:`padded`. The default: the messages."""
+        return messages
 
     # Roundings
 

@@ -22,8 +22,9 @@ from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterErro
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.subset import Subset
 from keyquorum.schemes import encryption_of, recognise
-from keyquorum.schemes.base import EXACT, Decrypted
+from keyquorum.schemes.base import EXACT, AnyEncryption, Decrypted
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.sharing.receivers import received_messages
 
 from .copies import answer_bytes, summands_of
 from .wire import certificate_of, client_context, connect, receive_message, send_message
@@ -209,11 +210,16 @@ class Receiver(Channels):
         head: dict[str, object] = {} if scheme.names_key else {"key": info.key_id}
         if isinstance(self._committee, Subset):
             head["parties"] = list(self._committee.numbers)
-        words = [
-            scheme.combine(info.parameters, self._shares(part, count, head, scheme.message_modulus(info.parameters)))
-            for part, count in scheme.request_parts(info, data, ciphertext)
-        ]
+        words = [self._words(scheme, info, part, count, head) for part, count in scheme.request_parts(info, data, ciphertext)]
         return scheme.plaintexts(info, [ciphertext], np.concatenate(words))[0]
+
+    def _words(self, scheme: AnyEncryption, info: KeyInfo, data: bytes, count: int, head: dict[str, object]) -> NDArray[np.uint64]:
+        """The rounded phases of one request. Raises PartyError where parties contradict one another, or their answers are not right."""
+        if not self._committee.authenticated:
+            return scheme.combine(info.parameters, self._shares(data, count, head, scheme.message_modulus(info.parameters)))
+        padded = scheme.padded(info.parameters)
+        answers = self.ask([data] * len(_members(self._committee)), head)
+        return scheme.words_of(info.parameters, received_messages(self._committee, padded, answers, count))
 
     def _shares(self, data: bytes, count: int, head: dict[str, object], modulus: int) -> list[NDArray[np.uint64]]:
         """Summands of ``count`` messages, of every party, shape [1, count]. Raises :class:`.DifferentCopies` or :class:`.WrongDegree` where parties contradict one another."""

@@ -1,6 +1,7 @@
 """What openings with MACs take from a pool beside the values (program `opening_masks`): random elements that nobody knows, and for each party elements that it knows.
 
-They are the last section of an item with MACs: for each operation ``openings`` random elements, one element of each party, and a row with the words of the element that this party knows.
+They are the last section of an item with MACs: for each operation ``openings`` random elements, those for a receiver outside (:mod:`.receivers`), one element of each party, and a row with the
+words of the element that this party knows.
 """
 
 from __future__ import annotations
@@ -15,24 +16,30 @@ from keyquorum.programs.signatures import opening_masks
 
 from .randomness import uniform_bits, wipe
 from .rounding import RoundingGroup
-from .variants import Destination, Section
+from .variants import Destination, PaddedOutput, Section
 
 Words = NDArray[np.uint64]
 WORDS = 2
 """64-bit words of a share with MACs, and its parts: share and MAC."""
 
 
-def masks_section(openings: int, parties: int) -> Section:
+def receiver_rows(padded: PaddedOutput) -> int:
+    """Random elements of an operation for a receiver outside: its pad, masks of combinations, and as many for what is opened to it."""
+    return 2 * padded.rows
+
+
+def masks_section(openings: int, parties: int, padded: PaddedOutput) -> Section:
     """The section of ``openings`` openings of each operation, the one to a party included."""
-    return Section(openings + parties + 1, 64, WORDS)
+    return Section(openings + receiver_rows(padded) + parties + 1, 64, WORDS)
 
 
-def make_masks(group: RoundingGroup, protocol: str, bits: int, parties: int, openings: int, size: int, seed: bytes | None) -> Words:
-    """That section for ``size`` operations modulo 2^``bits``, [2, rows, 2 size]; every party calls this."""
+def make_masks(group: RoundingGroup, protocol: str, parties: int, openings: int, padded: PaddedOutput, size: int, seed: bytes | None) -> Words:
+    """That section for ``size`` operations modulo 2^bits of ``padded``, [2, rows, 2 size]; every party calls this."""
+    bits = padded.bits
     assert group.me is not None
     made, known = Persistence(), uniform_bits(size, bits)
     try:
-        call = opening_masks(contributors=parties, size=size, count=openings)
+        call = opening_masks(contributors=parties, size=size, count=openings + receiver_rows(padded))
         group.run(protocol, f"Z2^{bits}", call, private=known, persistence=made, seed=seed)
         rows = made.words.reshape(made.words.shape[0], -1, size * WORDS)
         result = np.concatenate([rows, np.zeros_like(rows[:, :1])], axis=1)
@@ -43,12 +50,17 @@ def make_masks(group: RoundingGroup, protocol: str, bits: int, parties: int, ope
         made.wipe()
 
 
-def masks_of(section: Unsigned, openings: int, to: Destination) -> OpeningMasks:
+def masks_of(section: Unsigned, openings: int, padded: PaddedOutput, to: Destination) -> OpeningMasks:
     """What the openings of a run take of that section, as copies that the caller wipes. To ``share`` there is one opening less."""
     hidden = section[:, : openings - int(to == "share")].reshape(section.shape[0], -1).copy()
     if not isinstance(to, int):
         return OpeningMasks(hidden)
-    return OpeningMasks(hidden, to, section[:, openings + to].copy(), section[0, -1, ::WORDS].astype(np.uint64))
+    return OpeningMasks(hidden, to, section[:, openings + receiver_rows(padded) + to].copy(), section[0, -1, ::WORDS].astype(np.uint64))
 
 
-__all__ = ["WORDS", "make_masks", "masks_of", "masks_section"]
+def receiver_section(section: Unsigned, openings: int, padded: PaddedOutput) -> Unsigned:
+    """The rows for a receiver outside, a view: the pad, the masks of combinations, and what their openings take."""
+    return section[:, openings : openings + receiver_rows(padded)]
+
+
+__all__ = ["WORDS", "make_masks", "masks_of", "masks_section", "receiver_section"]

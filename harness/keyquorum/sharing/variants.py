@@ -46,6 +46,28 @@ class Section:
     words: int = 1
 
 
+PAD_SECURITY = 64
+"""A receiver outside takes a wrong pad with probability 2^-PAD_SECURITY at most."""
+
+
+@dataclass(frozen=True)
+class PaddedOutput:
+    """How rounded phases are opened under pads of receivers outside (program `client_outputs`): they are modulo 2^``bits``, and 2^``shift`` times a message."""
+
+    bits: int
+    shift: int
+
+    @property
+    def checks(self) -> int:
+        """Combinations that are opened of each pad: a wrong one passes each with probability 2^-(shift + 1)."""
+        return -(-PAD_SECURITY // (self.shift + 1))
+
+    @property
+    def rows(self) -> int:
+        """Random elements that a message takes: its pad, and a mask of each combination."""
+        return 1 + self.checks
+
+
 class PreprocessingKind(ABC):
     """Items of one form, which a pool stores, and how they are made for one committee. An item serves one operation.
 
@@ -91,6 +113,15 @@ class Variant(PreprocessingKind):
     def words(self) -> int:
         """64-bit words of a share."""
         return 1
+
+    @property
+    def padded(self) -> PaddedOutput | None:
+        """Under which pads receivers outside get messages; None where they get shares, or nothing, or where items have no pads."""
+        return None
+
+    def for_receivers(self, preprocessing: Sequence[Unsigned]) -> Unsigned:
+        """The rows of some items for receivers outside, [parts, rows, items], a view (:func:`.receiver_section`). Raises ProgramError where items have none."""
+        raise ProgramError(f"items of {self.name} have no pads for receivers outside: decrypt to a party")
 
     @abstractmethod
     def use(

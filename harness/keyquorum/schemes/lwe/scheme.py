@@ -22,13 +22,13 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import Decrypted, EncryptedFile, Scheme, Words
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import Variant, combine
+from keyquorum.sharing.variants import PaddedOutput, Variant, combine
 
 from .inspect import KINDS
 from .key import OLD_METADATA, LweKeyInfo, load_lwe_public_key, sharing_of
 from .keygen import LweRequest, generate
 from .phases import lwe_phases
-from .variant import LweVariant, messages_of
+from .variant import LweVariant, messages_of, padded_output
 
 Ints = NDArray[np.int64]
 
@@ -225,7 +225,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
 
     def check_served(self, committee: Committee, rounding: str) -> None:
         """See :class:`.Scheme`."""
-        if committee.verifies_products and rounding in NOISE_IN_VIEW:
+        if (committee.verifies_products or committee.authenticated) and rounding in NOISE_IN_VIEW:
             raise ParameterError(
                 f"{rounding} tells of the noise, and so of the secret key, to receivers outside: {committee.protocol} serves LWE with round_ltz_circuit or round_ltz_table"
             )
@@ -252,6 +252,15 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
         """See :class:`.Scheme`."""
         return combine(shares, _own(parameters).ring_bits)
+
+    def padded(self, parameters: Parameters) -> PaddedOutput:
+        """See :class:`.Scheme`."""
+        return padded_output(_own(parameters))
+
+    def words_of(self, parameters: Parameters, messages: Words) -> Words:
+        """See :class:`.Scheme`."""
+        words: Words = messages << np.uint64(_own(parameters).noise_length)
+        return words
 
     def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
         """See :class:`.Scheme`."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.programs import Call
@@ -28,10 +28,20 @@ from keyquorum.programs.signatures import (
     round_mask_open_online,
 )
 from keyquorum.sharing.joint import joined_name, named
-from keyquorum.sharing.openings import make_masks, masks_of, masks_section
+from keyquorum.sharing.openings import make_masks, masks_of, masks_section, receiver_section
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import VARIANTS, Destination, Preprocessing, Section, Variant, agreed_names, comparison_ands, low_mask
+from keyquorum.sharing.variants import (
+    VARIANTS,
+    Destination,
+    PaddedOutput,
+    Preprocessing,
+    Section,
+    Variant,
+    agreed_names,
+    comparison_ands,
+    low_mask,
+)
 
 Words = NDArray[np.uint64]
 FLOOD_SECURITY = 40
@@ -43,7 +53,7 @@ class LweVariant(Variant):
     """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables. ``triples``: whether the triples of the ANDs of
     `round_ltz_circuit` are stored as well; ANDs of replicated shares need none. ``authenticated``: the shares have MACs, under
     the committee's key; they are stored with all their bits, and triples always. The last section is then what openings take (:class:`.OpeningMasks`):
-    random elements, elements that each of the ``parties`` knows, and a row of those that this party knows. ``verified``: products are verified, and preprocessing has
+    random elements, those for receivers outside, elements that each of the ``parties`` knows, and a row of those that this party knows. ``verified``: products are verified, and preprocessing has
     the name of its draw. No party inputs anything then either: masks are sums of random bits of the protocol."""
 
     rounding: str
@@ -125,7 +135,7 @@ class LweVariant(Variant):
         if not self.authenticated:
             return self._sections
         made = [Section(s.rows, 64, 2) for s in self._sections]
-        return [*made, masks_section(self.openings, self.parties)] if self.defers_checks else made
+        return [*made, masks_section(self.openings, self.parties, padded_output(self.parameters))] if self.defers_checks else made
 
     @property
     def _sections(self) -> list[Section]:
@@ -139,6 +149,15 @@ class LweVariant(Variant):
             rows = sum(c << w for c, w in blocks) + sum(1 + (2 << s) for sizes in groups for s in sizes)
             return [mask, Section(rows, self.table_bits)]
         return [mask]
+
+    @property
+    def padded(self) -> PaddedOutput | None:
+        """See :class:`keyquorum.sharing.variants.Variant`."""
+        return padded_output(self.parameters) if self.defers_checks else None
+
+    def for_receivers(self, preprocessing: Sequence[Unsigned]) -> Unsigned:
+        """See :class:`keyquorum.sharing.variants.Variant`."""
+        return receiver_section(preprocessing[-1], self.openings, padded_output(self.parameters))
 
     @property
     def begins_with_opening(self) -> bool:
@@ -171,7 +190,7 @@ class LweVariant(Variant):
         elif table:
             sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed, names)]
         if self.defers_checks:
-            sections.append(make_masks(group, group.ring_protocol, p.ring_bits, self.parties, self.openings, size, seed))
+            sections.append(make_masks(group, group.ring_protocol, self.parties, self.openings, padded_output(p), size, seed))
         result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
         result = Preprocessing(result, [joined_name("items", names)] if self.verified else made.key_tests)
         made.wipe()
@@ -216,7 +235,7 @@ class LweVariant(Variant):
                 raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
             working.take_key_tests(preprocessing.key_tests)
         domain = f"Z2^{p.ring_bits}"
-        masks = masks_of(preprocessing[-1], self.openings, to) if self.defers_checks else None
+        masks = masks_of(preprocessing[-1], self.openings, padded_output(p), to) if self.defers_checks else None
         try:
             if names:
                 named(working, group.ring_protocol, domain, "phases and items", names)
@@ -234,6 +253,11 @@ class LweVariant(Variant):
     def messages(self, words: Words) -> NDArray[np.int64]:
         """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""
         return messages_of(self.parameters, words)
+
+
+def padded_output(parameters: LweParameters) -> PaddedOutput:
+    """How messages are opened under pads of receivers outside."""
+    return PaddedOutput(parameters.ring_bits, parameters.noise_length)
 
 
 def messages_of(parameters: LweParameters, words: Words) -> NDArray[np.int64]:

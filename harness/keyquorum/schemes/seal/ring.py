@@ -17,6 +17,7 @@ from keyquorum._engine import mulmod_scalar
 from keyquorum.fhe import _arith
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
+from keyquorum.sharing.variants import PaddedOutput
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -32,6 +33,11 @@ def switched_bits(parameters: ParameterSet) -> int:
     """k, for t 2^k to fit the ring; not more than is of use."""
     q, t = parameters.coeff_modulus[0], parameters.plain_modulus
     return min(RING_BITS - t.bit_length(), q.bit_length() + parameters.ring_degree.bit_length())
+
+
+def padded_output(parameters: ParameterSet) -> PaddedOutput:
+    """How messages in [0, t) are opened under pads of receivers outside: as integers modulo 2^(64 - k), t of them are below that."""
+    return PaddedOutput(RING_BITS, switched_bits(parameters))
 
 
 def margin(parameters: ParameterSet) -> float:
@@ -66,4 +72,4 @@ def messages(parameters: ParameterSet, words: Ints) -> Ints:
     return (words.view(np.uint64) >> np.uint64(switched_bits(parameters))).view(np.int64)
 
 
-__all__ = ["RING", "decrypts_in_ring", "margin", "messages", "switched", "switched_bits"]
+__all__ = ["RING", "decrypts_in_ring", "margin", "messages", "padded_output", "switched", "switched_bits"]

@@ -18,14 +18,14 @@ from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import and_triples, rlwe_phase_ring, round_ltz_ring_online, round_mask
-from keyquorum.sharing.openings import WORDS, make_masks, masks_of, masks_section
+from keyquorum.sharing.openings import WORDS, make_masks, masks_of, masks_section, receiver_section
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup
-from keyquorum.sharing.variants import Destination, Preprocessing, Section, Variant, comparison_ands
+from keyquorum.sharing.variants import Destination, PaddedOutput, Preprocessing, Section, Variant, comparison_ands
 
 from .key import SealKeyInfo
 from .phases import check_exact
-from .ring import RING, RING_BITS, decrypts_in_ring, messages, switched, switched_bits
+from .ring import RING, decrypts_in_ring, messages, padded_output, switched, switched_bits
 
 Words = NDArray[np.uint64]
 COMPARISONS = 2
@@ -84,7 +84,16 @@ class RingVariant(Variant):
     def sections(self) -> list[Section]:
         """What a coefficient needs: for each comparison a mask with its bits and triples; then what openings take."""
         one = [Section(1 + self.length, 64, WORDS), Section(3 * comparison_ands(self.length), 64, WORDS)]
-        return [*one * COMPARISONS, masks_section(self.openings, self.parties)]
+        return [*one * COMPARISONS, masks_section(self.openings, self.parties, padded_output(self.parameters))]
+
+    @property
+    def padded(self) -> PaddedOutput:
+        """See :class:`keyquorum.sharing.variants.Variant`."""
+        return padded_output(self.parameters)
+
+    def for_receivers(self, preprocessing: Sequence[Unsigned]) -> Unsigned:
+        """See :class:`keyquorum.sharing.variants.Variant`."""
+        return receiver_section(preprocessing[-1], self.openings, self.padded)
 
     @property
     def begins_with_opening(self) -> bool:
@@ -103,7 +112,7 @@ class RingVariant(Variant):
                 tests = [test.copy() for test in made.key_tests]
             finally:
                 made.wipe()
-        sections.append(make_masks(group, self.protocol, RING_BITS, self.parties, self.openings, size, seed))
+        sections.append(make_masks(group, self.protocol, self.parties, self.openings, self.padded, size, seed))
         return Preprocessing(sections, tests)
 
     def use(
@@ -118,7 +127,7 @@ class RingVariant(Variant):
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing[:-1]]
         working = Persistence.from_sections([z, *flat], WORDS)
         working.take_key_tests(preprocessing.key_tests)
-        masks = masks_of(preprocessing[-1], self.openings, to)
+        masks = masks_of(preprocessing[-1], self.openings, self.padded, to)
         try:
             call = _online(size, self.parameters.plain_modulus, self.length, to)
             words = group.run(self.protocol, RING, call, persistence=working, seed=seed, keep=True, context=context, masks=masks)

@@ -25,7 +25,7 @@ from keyquorum.schemes.counts import decryptions_used
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup, scaled_words
-from keyquorum.sharing.variants import Variant
+from keyquorum.sharing.variants import PaddedOutput, Variant
 
 from . import decrypt
 from .approvals import check_approved
@@ -41,6 +41,7 @@ from .policy import FloodPolicy, promise
 from .precision import Precision, key_precision
 from .receipts import check_noise, check_receipt
 from .recognise import ciphertext_of
+from .ring import padded_output
 from .ring_variant import RingVariant, ring_variant
 from .variant import SealVariant, seal_variant
 
@@ -292,6 +293,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         for share in shares:
             words = addmod(words, share[0] % np.uint64(t), t)
         return words
+
+    def padded(self, parameters: Parameters) -> PaddedOutput:
+        """See :class:`.Scheme`."""
+        return padded_output(_own(parameters))
 
     def variant(
         self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int

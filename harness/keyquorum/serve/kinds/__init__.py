@@ -9,6 +9,7 @@ from keyquorum.schemes.prf.key import PrfKeyInfo
 
 from .base import ServedKind, Service
 from .decryption import ServedKey
+from .decryption_macs import PaddedServedKey
 from .toprf import ToprfKind
 from .toprf_macs import MaskedToprfKind
 
@@ -23,7 +24,8 @@ def open_kind(committee: Committee, party: int, service: Service) -> ServedKind:
         return (MaskedToprfKind if committee.authenticated else ToprfKind)(committee, party, service)
     if service.method != usual.method:
         raise ParameterError(f"method {service.method} is for keys of a PRF, and key {service.key} decrypts: leave it out")
-    return ServedKey(committee, party, service.key, service.rounding, service.width, service.levels)
+    kind = PaddedServedKey if committee.authenticated else ServedKey
+    return kind(committee, party, service.key, service.rounding, service.width, service.levels)
 
 
 __all__ = ["ServedKey", "ServedKind", "Service", "ToprfKind", "open_kind"]

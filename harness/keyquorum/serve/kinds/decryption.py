@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.errors import CiphertextError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.masked import warn_of_rounding
@@ -34,10 +34,6 @@ class ServedKey(ServedKind):
     variant: Variant
 
     def __init__(self, committee: Committee, party: int, key: str, rounding: str, width: int = 8, levels: int = 2) -> None:
-        if committee.authenticated:
-            raise ParameterError(
-                f"{committee.protocol}: a receiver outside the committee cannot check MACs: decrypt to a party (--to), or serve with another committee"
-            )
         folder = committee.key_folder(party, key)
         stored = load_key_as(committee, folder)
         self._committee, self._info = committee, info_in(stored, committee)
