@@ -13,7 +13,7 @@ from .keys_plans import lwe_keys, seal_keys
 from .lwe_plans import lwe_decryption
 from .plans import Q, decryption, decryption_in_ring, decryption_of_inputs, rounding, toy
 from .runner import HUNG, WRONG, Case, Plan, Tally, cases, run
-from .served_plans import served
+from .served_plans import padded, served
 
 RING, FIELD = "Z2^64", f"F_{Q}"
 AT_A_TIME = 6
@@ -68,6 +68,10 @@ ROWS = (
     Row(lambda: lwe_decryption("mal-rep-field", 3, 1, "round_mask_open"), quick=0),
     Row(lambda: served("lwe"), at_most=20, quick=0),
     Row(lambda: served("bfv"), at_most=20, quick=0),
+    Row(lambda: padded("lwe", 2), at_most=20, quick=1, quick_kinds=("flip", "shares", "public")),
+    Row(lambda: padded("lwe", 3), at_most=4, quick=0),
+    Row(lambda: padded("bfv", 2), at_most=10, quick=0),
+    Row(lambda: padded("bfv", 3), at_most=4, quick=0),
     Row(lambda: seal_keys("mal-rep-field", 3), at_most=40, quick=1),
     Row(lambda: seal_keys("mal-shamir", 3), at_most=20, quick=0),
     Row(lambda: seal_keys("mal-shamir", 5), at_most=20, quick=0),
@@ -132,6 +136,9 @@ ABLATIONS = (
     Ablation(lambda: flooded("mal-rep-field", 3, 0), ("Openings",), ("joint", "shares"), 2),
     Ablation(lambda: flooded("mascot", 2, 1), ("ElementMacs",), ("shares", "public"), 0),
     Ablation(lambda: served("lwe"), ("Products", "Openings"), ("flip",), 1, slow=True),
+    # Other shares in the online run, which no receiver can notice; and the answers, which it does not check here: a byte of a share of a pad.
+    Ablation(lambda: padded("lwe", 2), ("ElementMacs",), ("shares",), 1, from_end=True),
+    Ablation(lambda: padded("lwe", 2, checked=False), (), ("flip",), 1, from_end=True),
     Ablation(lambda: seal_keys("mal-rep-field", 3), ("Openings", "Products"), ("joint",), 1),
     Ablation(lambda: flooded("rep-field", 3, 0), (), ("input",), 1),
     Ablation(lambda: decryption("rep-field", 3), (), ("flip",), 1),

@@ -7,16 +7,20 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from keyquorum._engine import CheckError
 from keyquorum.dsl import Persistence
+from keyquorum.model.errors import PartyError
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.lwe.scheme import SCHEME as LWE
 from keyquorum.schemes.seal.scheme import SCHEME as SEAL
+from keyquorum.sharing.receivers import Wanted, answers_for_receivers, received_messages
+from keyquorum.sharing.variants import low_mask
 
 from .keys_plans import added
 from .lwe_plans import COUNT, LEVELS, WIDTH, LweDecryption, lwe_decryption
-from .plans import Decryption, decryption, pool_of_all
+from .plans import Decryption, InRing, decryption, decryption_in_ring, pool_of_all
 from .runner import Plan
 
 
@@ -72,6 +76,65 @@ class ServedSeal(Decryption):
             return True
         words, consistent = messages(self, results, self.parameters.plain_modulus)
         return consistent and tuple(words) == self.wanted
+
+
+def padded_messages(
+    scheme: Any, plan: Any, context: PartyContext, shares: list[Persistence], content: object, count: int, checked: bool
+) -> list[int]:
+    """What a receiver takes that gets the answers of all parties, as :meth:`.PaddedServedKey.run` makes them. ``checked``: whether it checks them."""
+    variant = variant_for(context.committee, plan.rounding, plan.parameters, WIDTH, LEVELS)
+    assert variant.padded is not None
+    pool_of_all(context, variant, count)
+    group = pool_group(context)
+    pool = Pool(context, group, variant)
+    try:
+        z = scheme.phases(context, group, plan.info(), shares, variant, [content], keep=True)
+        with pool.claimed(count, "a request") as items:
+            preprocessing, bound = items.take(count)
+            (answer,) = answers_for_receivers(group, variant, z, preprocessing, bound, [Wanted("a request", count)], bytes(32))
+    finally:
+        pool.close()
+    answers = context.session.all_gather(answer)
+    if checked:
+        try:
+            return [int(word) for word in received_messages(context.committee, variant.padded, answers, count)]
+        except PartyError as error:  # the receiver refuses
+            raise CheckError(str(error)) from None
+    size = 8 * variant.padded.rows * count
+    total = np.sum([np.frombuffer(a[: 8 * count], "<u8") for a in answers], axis=0, dtype=np.uint64)
+    opened = np.frombuffer(answers[0][-size:], "<u8")[:count] >> np.uint64(variant.padded.shift)
+    return [int(word) for word in (opened - total) & low_mask(variant.padded.bits - variant.padded.shift)]
+
+
+@dataclass(frozen=True)
+class PaddedLwe(LweDecryption):
+    """Of LWE ciphertexts, with MACs."""
+
+    checked: bool = True
+
+    def result(self, context: PartyContext, shares: list[Persistence]) -> list[int]:
+        """See :class:`.OnDealtKey`."""
+        return padded_messages(LWE, self, context, shares, self.ciphertexts, COUNT, self.checked)
+
+
+@dataclass(frozen=True)
+class PaddedSeal(InRing):
+    """Of a ciphertext of BFV, with MACs."""
+
+    checked: bool = True
+
+    def result(self, context: PartyContext, shares: list[Persistence]) -> list[int]:
+        """See :class:`.OnDealtKey`."""
+        return padded_messages(SEAL, self, context, shares, self.ciphertext, self.parameters.ring_degree, self.checked)
+
+
+def padded(scheme: str, parties: int, checked: bool = True) -> Plan:
+    """A batch of one request of a committee with MACs; each party stands for a receiver that got all answers. ``checked``: whether the receiver checks them. ``scheme``: ``lwe`` or ``bfv``."""
+    job = (lwe_decryption("mascot", parties, 0, pooled=True) if scheme == "lwe" else decryption_in_ring(parties, pooled=True)).job
+    assert isinstance(job, LweDecryption | InRing)
+    kind = PaddedLwe if isinstance(job, LweDecryption) else PaddedSeal
+    plan = kind(*(getattr(job, field.name) for field in fields(job)), checked)
+    return Plan(f"served {scheme} with MACs, {parties} parties{'' if checked else ', answers not checked'}", parties, plan, plan.right)
 
 
 def served(scheme: str, protocol: str = "mal-rep-field") -> Plan:
