@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from keyquorum.backends.base import OpeningMasks
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
+from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError, ProgramError
 from keyquorum.programs import Layout
@@ -105,6 +106,7 @@ def answers_for_receivers(
         for party, theirs in enumerate(said):
             if len(theirs) != HASH * (1 + len(batch)) or theirs[:HASH] != agreed:
                 raise PartyError(f"party {party} has other requests in this batch, or runs another version: see what runs there")
+        reached("receivers/committed")
         tossed = session.toss(HASH)
         challenges = [hashlib.sha256(tossed + request.name.encode()).digest() for request in batch]
         factors = np.concatenate([factors_of(c, padded, r.count) for c, r in zip(challenges, batch, strict=True)], axis=1)
