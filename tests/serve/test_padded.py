@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
+from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BurnedKeyError, KeyQuorumError, ParameterError, PartyError
 from keyquorum.parties import run_in_process
 from keyquorum.plans.keygen import keygen_job
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.schemes import encryption_of
+from keyquorum.schemes.lwe.scheme import SCHEME
 from keyquorum.serve import kinds
 from keyquorum.serve.client import Receiver, fetch, make_receiver
 from keyquorum.serve.daemon import Daemon
@@ -27,7 +29,7 @@ from keyquorum.serve.kinds.decryption_macs import PaddedServedKey
 from keyquorum.serve.wire import receive_message, send_message
 from keyquorum.sharing import receivers
 from keyquorum.sharing.receivers import DifferentAnswers, WrongPads, answer_bytes, commitment, factors_of, received_messages
-from keyquorum.sharing.variants import PaddedOutput
+from keyquorum.sharing.variants import PAD_SECURITY, PaddedOutput
 
 from tests.adversaries.plans import InRing, decryption_in_ring, pool_of_all, toy_set
 from tests.long import LONG
@@ -132,7 +134,7 @@ def test_how_often_a_wrong_pad_passes() -> None:
             most = max(most, int(passing))
     assert most == 256 >> (small.shift + 1)
     for padded in (PaddedOutput(64, 48), PaddedOutput(64, 61), PaddedOutput(64, 40)):
-        assert padded.checks * (padded.shift + 1) >= 64
+        assert padded.checks * (padded.shift + 1) >= PAD_SECURITY
 
 
 # -- served committees -----------------------------------------------------------------------------------------------------------------
@@ -235,8 +237,8 @@ def answering(place: int, by: int = 1) -> Callable[..., Any]:
     return change
 
 
-OPENED = -8 * COUNT - 1
-"""The highest byte of the last message under its pad: behind it are the combinations, one for each message of this set."""
+OPENED = -8 * SCHEME.padded(lwe_parameters("lwe64-p2")).checks * COUNT - 1
+"""The highest byte of the last message under its pad: behind it are the combinations."""
 
 
 @pytest.mark.parametrize("party", [0, 1])

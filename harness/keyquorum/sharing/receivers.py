@@ -11,9 +11,9 @@ knows any: w, and masks v, one for each combination. For a batch of requests the
 A receiver goes on if all parties sent the same of what is common (one of them is honest), if every share of w and v is the one that its party had committed to, and if their sums satisfy the combinations.
 Then it takes w off.
 
-**A wrong message passes with probability 2^-64 at most.** What is opened is right, or a check of MACs fails with its probability. Corrupted parties have chosen errors d of w and e of v when they
+**A wrong message passes with probability 2^-80 at most.** What is opened is right, or a check of MACs fails with its probability. Corrupted parties have chosen errors d of w and e of v when they
 committed, before the honest party revealed its part of the challenge. The receiver goes on if c d + e = 0 modulo 2^k. The message is another one only if d is not 0 modulo 2^(k - shift): then d has
-fewer than k - shift factors 2, and each uniform c satisfies this with probability 2^-(shift + 1) at most. There are as many combinations as 64 bits take (:attr:`.PaddedOutput.checks`).
+fewer than k - shift factors 2, and each uniform c satisfies this with probability 2^-(shift + 1) at most. There are as many combinations as 80 bits take (:attr:`.PaddedOutput.checks`).
 
 **Nobody else learns a message.** The parties see m + w and v + c w: uniform, since an honest party sends its shares of w and v to the receiver alone, and its commitment hides them. Each item serves once.
 

@@ -46,7 +46,7 @@ class Section:
     words: int = 1
 
 
-PAD_SECURITY = 64
+PAD_SECURITY = 80
 """A receiver outside takes a wrong pad with probability 2^-PAD_SECURITY at most."""
 
 
