@@ -1,4 +1,4 @@
-"""A receiver: asks every party of a served committee for its shares of the messages, and combines them. Nobody else learns the messages."""
+"""A receiver: asks every party of a served committee for its shares of the messages (with MACs: of pads, and for messages under them), and combines them. Nobody else learns the messages."""
 
 from __future__ import annotations
 
@@ -198,7 +198,8 @@ class Receiver(Channels):
         """The messages of a ciphertext file. ``info``: metadata of its key, which may be left out where the file names its key (LWE).
 
         A file of more ciphertexts than a request may have is sent in parts, one after another; if one part is refused, the whole file is. BFV and BGV
-        ciphertexts are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError."""
+        ciphertexts are at the last level (:meth:`.Scheme.request_body`). Raises :class:`Refused` or PartyError; where parties contradict one another :class:`.DifferentCopies`,
+        :class:`.WrongDegree`, or with MACs :class:`.DifferentAnswers` and :class:`.WrongPads`."""
         if info is None:
             named = recognise(data)
             if named is None:
