@@ -12,7 +12,7 @@
 //!
 //! Layout: `key` (secrets of a link), `link` (its two ends), `base` (base OT), `punctured` (PRFs without one point), `setup` (both, as messages), `extension` (tiles of
 //! correlated OTs and their check; `extension::sliced`: rows for MACs of bits), `product` (Gilboa products, correlated OT),
-//! `bits` (random OT of bits), `strings` (random OT of keys, for long vectors), `vole` (products with a fixed key), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `threads`,
+//! `bits` (random OT of bits), `strings` (random OT of keys, for long vectors), `vole` (products with a fixed key), `trees` (noise at secret places), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `threads`,
 //! `transpose`, `aes`.
 
 mod aes;
@@ -29,6 +29,7 @@ pub mod setup;
 pub mod strings;
 mod threads;
 pub mod transpose;
+pub mod trees;
 pub mod vole;
 
 use zeroize::Zeroizing;
