@@ -26,6 +26,10 @@ pub(crate) enum Site {
     Vector,
     /// The message that multiplies them by the digits of the peer's key.
     Digit,
+    /// The differences that make elements noise values, to each peer.
+    Shift,
+    /// The trees of a peer's noise, and what makes its MACs fit, to each peer.
+    Trees,
     /// The choices of the OTs of triples, in blocks of 128, towards each peer.
     Choices,
     /// The proof for the check of these OTs, to each peer.

@@ -18,6 +18,8 @@
 //!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
 //! * *daBits.* The same with the bits of one honest party, of which the first party's have one at a fixed position ([`dabit_buckets`]).
 //!   Wrong MACs that nobody guessed pass the 48 subset sums with 2^-44: who makes them sees the subsets before it commits to a repair.
+//! * *Trees of noise* (`protocol::authenticated::silent`). Wrong trees pass the subset sums with 2^-44, or if ℓ bits of secret places are guessed, with 2^-ℓ. Such a guess wins
+//!   nothing by itself: it makes the assumption of learning parity with noise weaker, whose parameters leave room for the 40 bits that somebody learns with 2^-40.
 //! * *Two keys of elements* among three and more parties pass their check with 2^-48, and so does *another key* than that of stored shares
 //!   (`protocol::authenticated::keys`).
 //! * *MAC checks.* A wrong opening passes with the guess of a key or with a linear combination that vanishes; nothing passes without having won, s is
@@ -51,7 +53,8 @@
 //!   [`VARIANCE`] at most, whatever the others' masks are.
 //! * *Tests of lifted values* ([`lift_tests`]). Each opens the sum of a random half of the values under a mask of the same form. They add to the same ΣH², so the
 //!   distance of both together is the root of the sum of their squares.
-//! * *Residues* ([`residues`]). A string of B bits modulo q, a pad of a digit of a product with a key, has a χ² of at most (q/2^B)²/4.
+//! * *Residues* ([`residues`]). A string of B bits modulo q, a pad of a digit of a product with a key, has a χ² of at most (q/2^B)²/4. All elements are counted so; most are made of trees now,
+//!   of which one pad of 128 bits a block remains.
 //! * *edaBits over fields*: nothing. The sum of a number and its test shows the number only if it lies where not every number could be,
 //!   and then the batch is given up, as after a failed check; modulo 2^k tests are uniform.
 //! * *Random elements*: nothing, words that would be biased are drawn again. The orders of buckets are tossed by everybody, and none is likelier

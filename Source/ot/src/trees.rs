@@ -56,7 +56,9 @@ pub fn full(
     check_same(ones.len(), trees * levels)?;
     let hash = Hash::new(Security::SemiHonest);
     let mut nodes = Zeroizing::new(roots.to_vec());
-    let levels = zeros.chunks_exact(trees.max(1)).zip(ones.chunks_exact(trees.max(1)));
+    let levels = zeros
+        .chunks_exact(trees.max(1))
+        .zip(ones.chunks_exact(trees.max(1)));
     for (zeros, ones) in levels {
         nodes = children(&hash, &nodes)?;
         for ([left, right], (zero, one)) in sums(&nodes, trees).zip(zeros.iter().zip(ones)) {
@@ -132,18 +134,25 @@ mod tests {
     fn all_leaves_but_one_of_each_tree_are_known() {
         for (trees, levels) in [(1, 1), (5, 3), (64, 6)] {
             let roots: Vec<u128> = (0..trees).map(word).collect();
-            let strings: [Vec<u128>; 2] =
-                [0, 1].map(|s| (0..trees * levels).map(|i| word(1000 * s + i + 77)).collect());
-            let choices: Vec<u64> = (0..trees * levels).map(|i| (word(i) >> 99 & 1) as u64).collect();
-            let chosen: Vec<u128> =
-                (choices.iter().enumerate()).map(|(i, c)| strings[*c as usize][i]).collect();
+            let strings: [Vec<u128>; 2] = [0, 1].map(|s| {
+                (0..trees * levels)
+                    .map(|i| word(1000 * s + i + 77))
+                    .collect()
+            });
+            let choices: Vec<u64> = (0..trees * levels)
+                .map(|i| (word(i) >> 99 & 1) as u64)
+                .collect();
+            let chosen: Vec<u128> = (choices.iter().enumerate())
+                .map(|(i, c)| strings[*c as usize][i])
+                .collect();
             let mut message = Vec::new();
             let all = full(&roots, levels, [&strings[0], &strings[1]], &mut message).unwrap();
             assert_eq!(message.len(), message_bytes(trees, levels));
             let known = punctured(trees, levels, &choices, &chosen, &message).unwrap();
             for tree in 0..trees {
-                let alpha = (0..levels)
-                    .fold(0, |a, level| a << 1 | (choices[level * trees + tree] ^ 1) as usize);
+                let alpha = (0..levels).fold(0, |a, level| {
+                    a << 1 | (choices[level * trees + tree] ^ 1) as usize
+                });
                 for x in 0..1usize << levels {
                     let ours = known[(tree << levels) + (x ^ alpha)];
                     let theirs = all[(tree << levels) + x];

@@ -16,6 +16,10 @@ pub(super) enum Deviation {
     Vector,
     /// Every digit of the key of the victim multiplies another vector.
     Digit,
+    /// It makes another noise value of an element towards the victim.
+    Shift,
+    /// The sums of its first trees are others.
+    Trees,
     /// Its choices in the OTs with the victim are not those of the other OTs, or of its words.
     Choices,
     /// Its proof for the OT extension is another.
@@ -92,6 +96,8 @@ impl Deviation {
         match self {
             Self::Vector => &[Site::Vector],
             Self::Digit => &[Site::Digit],
+            Self::Shift => &[Site::Shift],
+            Self::Trees => &[Site::Trees],
             Self::Choices => &[Site::Choices],
             Self::Proof => &[Site::Proof],
             Self::OperandKey => &[Site::OperandKey],
@@ -130,6 +136,8 @@ impl Deviation {
             self,
             Self::Vector
                 | Self::Digit
+                | Self::Shift
+                | Self::Trees
                 | Self::Choices
                 | Self::OperandKey
                 | Self::Operand
@@ -230,6 +238,7 @@ impl<A: Arithmetic> Adversary for Corrupted<A> {
                 words[lowest] ^= 1;
             }
             Deviation::Vector
+            | Deviation::Shift
             | Deviation::OperandKey
             | Deviation::Operand
             | Deviation::OperandMac
@@ -287,6 +296,7 @@ impl<A: Arithmetic> Adversary for Corrupted<A> {
                 message[..half].iter_mut().for_each(|b| *b = !*b);
             }
             Deviation::BitPayload => message.iter_mut().for_each(|b| *b = !*b),
+            Deviation::Trees => message.iter_mut().take(64).for_each(|b| *b = !*b),
             // Many words: whatever the receiver's choices are, it takes some.
             Deviation::Payload => message
                 .iter_mut()

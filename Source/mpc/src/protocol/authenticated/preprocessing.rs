@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use keyquorum_math::Element;
 
 use super::edabits::{self, Batch};
-use super::{Arithmetic, Authenticated, PARTS, bits, dabits, keys, triples, values};
+use super::silent::{self, Pool};
+use super::{Arithmetic, Authenticated, PARTS, SUBSET_SUMS, bits, dabits, keys, triples, values};
 use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
 use crate::protocol::EdaBits;
@@ -43,6 +44,8 @@ pub(super) struct Preprocessing<E: Element> {
     pub randoms: Items<E, PARTS>,
     /// Elements that one party knows, by party: x, MAC, the element (zeros elsewhere).
     inputs: Vec<Items<E, 3>>,
+    /// Elements of which these are made, by party.
+    pools: Vec<Pool<E>>,
     /// a, b, ab, each with its MAC.
     pub triples: Items<E, 6>,
     /// Number of the triples whose ingredients are being made.
@@ -64,6 +67,7 @@ impl<E: Element> Preprocessing<E> {
         Self {
             randoms: Items::default(),
             inputs: (0..parties).map(|_| Items::default()).collect(),
+            pools: (0..parties).map(|_| Items::default()).collect(),
             triples: Items::default(),
             triples_batch: 0,
             bits: Items::default(),
@@ -80,6 +84,12 @@ impl<E: Element> Preprocessing<E> {
         self.inputs
             .get_mut(owner)
             .ok_or_else(|| EngineError::usage(format!("there is no party {owner} among {parties}")))
+    }
+
+    /// Elements that `owner` knows, of which its share is the element itself.
+    pub fn pool(&mut self, owner: usize) -> Result<&mut Pool<E>> {
+        let pool = self.pools.get_mut(owner);
+        pool.ok_or_else(|| EngineError::internal("elements of a party that there is not"))
     }
 
     /// Asks for random bits, in lanes of 64.
@@ -244,9 +254,8 @@ pub(super) fn prepare<A: Arithmetic>(
     if let Some(task) = p.bits.prepare()? {
         return Ok(Some(within(task, bits::<A>)));
     }
-    let elements = p.preprocessing.elements_to_make(peers);
-    if !elements.is_empty() {
-        return Ok(Some(values::random_elements(elements)));
+    if let Some(task) = elements_task(p)? {
+        return Ok(Some(task));
     }
     let n = std::mem::take(&mut p.preprocessing.triples_batch);
     if n > 0 {
@@ -257,6 +266,35 @@ pub(super) fn prepare<A: Arithmetic>(
         return Ok(Some(dabits::task(lanes)));
     }
     Ok(p.preprocessing.edabits_batch.take().map(edabits::task))
+}
+
+/// The next step towards the elements that are missing. Many come from pools, which may have to be filled first.
+fn elements_task<A: Arithmetic>(
+    p: &mut Authenticated<A>,
+) -> Result<Option<SendFn<Authenticated<A>, ()>>> {
+    let peers = p.parties - 1;
+    loop {
+        let elements = p.preprocessing.elements_to_make(peers);
+        if elements.is_empty() {
+            return Ok(None);
+        }
+        let (pooled, fills) = match silent::fits(p.domain.kind()) {
+            true => silent::plan(&p.preprocessing.pools, &elements),
+            false => Default::default(),
+        };
+        if pooled.is_empty() {
+            return Ok(Some(values::random_elements(elements)));
+        }
+        if !fills.is_empty() {
+            // The check of the pools takes masks.
+            if p.preprocessing.randoms.len() < SUBSET_SUMS {
+                return Ok(Some(values::random_elements(vec![(None, LEAST)])));
+            }
+            p.preprocessing.randoms.need(SUBSET_SUMS);
+            return Ok(Some(silent::task(fills)));
+        }
+        p.take_from_pools(&pooled)?;
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod omitted;
 mod personal;
 mod refused;
 mod shapes;
+mod silent;
 mod stored_keys;
 mod two_keys;
 

@@ -15,11 +15,16 @@ use crate::intercept::intercept;
 use crate::protocol::authenticated::adversaries::{Deviation, Role};
 use crate::protocol::authenticated::binary::tampering::{Change, To, tampering};
 
+/// Inputs of a party.
+const MANY: u64 = 5000;
+
 /// A program, and what must come out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
     /// A sum of inputs of the first party and the last.
     Sum,
+    /// So many inputs of both that their masks are made without a message for each.
+    Many,
     /// Their product.
     Product,
     /// A product of bits.
@@ -36,6 +41,13 @@ impl Program {
         match self {
             Self::Sum => {
                 let (x, y) = (input(engine, 0, &[3])?, input(engine, n - 1, &[4])?);
+                let sum = engine.add(&x, &y)?;
+                let opened = engine.open(&sum)?;
+                engine.read(&opened)
+            }
+            Self::Many => {
+                let values: Vec<i64> = (0..MANY as i64).collect();
+                let (x, y) = (input(engine, 0, &values)?, input(engine, n - 1, &values)?);
                 let sum = engine.add(&x, &y)?;
                 let opened = engine.open(&sum)?;
                 engine.read(&opened)
@@ -85,6 +97,7 @@ impl Program {
     pub fn wanted(self) -> Vec<u64> {
         match self {
             Self::Sum => vec![7],
+            Self::Many => (0..MANY).map(|i| 2 * i).collect(),
             Self::Product => vec![12],
             Self::Ands => (0..64).map(|i| u64::from(i % 6 == 0)).collect(),
             Self::Bits | Self::Numbers => vec![0; 64],
@@ -105,14 +118,16 @@ const fn among_three(deviation: Deviation, program: Program, check: Check) -> Ca
     (deviation, program, None, Some(check))
 }
 
-const CASES: [Case; 36] = {
+const CASES: [Case; 38] = {
     use Check::{
         BitMacs, Broadcast, Commitment, EdaBits, ElementKeys, ElementMacs, OtExtension, SubsetSums,
     };
-    use Program::{Ands, Bits, Numbers, Product, Sum};
+    use Program::{Ands, Bits, Many, Numbers, Product, Sum};
     [
         (Deviation::Vector, Sum, Some(ElementMacs), Some(ElementKeys)),
         (Deviation::Digit, Sum, Some(ElementMacs), Some(ElementKeys)),
+        always(Deviation::Shift, Many, SubsetSums),
+        always(Deviation::Trees, Many, SubsetSums),
         (
             Deviation::Choices,
             Product,
@@ -268,6 +283,7 @@ fn finding_12_blocked_every_deviation_is_caught_by_its_check() {
 fn programs_of_the_cases_are_right() {
     for program in [
         Program::Sum,
+        Program::Many,
         Program::Product,
         Program::Ands,
         Program::Bits,
