@@ -191,3 +191,48 @@ def test_zq_to_z2_refuses_primes_that_a_mask_does_not_fit(q: int, lam: int) -> N
     else:
         with pytest.raises(Exception, match=f"not within 2\\^-{lam} of uniform modulo {q}: take zq_to_z2_circuit"):
             run("zq_to_z2_mask", arguments, SEMI_FIELD.over(f"F_{q}"), shares=[1] * 5)
+
+
+def _proven(trits: np.ndarray) -> dict[int, np.ndarray]:
+    """Each party's indicators u and v, its masks x and y, and x u, y v, x v."""
+    found = {}
+    for i, a in enumerate(trits):
+        u, v = (a == 1).astype(np.int64), (a == 2).astype(np.int64)
+        x, y = RNG.integers(0, 1 << 59, (2, a.size), dtype=np.int64)
+        found[i] = np.concatenate([u, v, x, y, x * u, y * v, x * v])
+    return found
+
+
+def _proofs(backend: Backend, private: dict[int, np.ndarray], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """What `trit_inputs` stores, and what it opens: for each contributor, u^2 - u, v^2 - v and u v."""
+    out = run("trit_inputs", {"contributors": len(private), "N": size}, backend, private=private)
+    return out.shares, out.public.reshape(len(private), 3, size)
+
+
+@pytest.mark.parametrize("backend", FIELDS, ids=str)
+@pytest.mark.parametrize("contributors", [1, 2, 3])
+def test_trits_are_proven(backend: Backend, contributors: int) -> None:
+    """Four rounds: the toss waits for all inputs."""
+    contributors = min(contributors, max(backend.parties, 2))
+    trits = RNG.integers(0, 3, (contributors, 50))
+    shares, zeros = _proofs(backend, _proven(trits), 50)
+    assert np.array_equal(shares.reshape(contributors, 2, 50), np.stack([trits == 1, trits == 2], axis=1))
+    assert not zeros.any()
+
+
+def test_what_is_no_trit_is_not_proven() -> None:
+    """Whatever claims come with it: those of right factors, and those that would fit the toss 0."""
+    size = 5
+    for u, v in ((1, 1), (2, 0), (0, -1), (5, 7)):
+        private = _proven(np.zeros((2, size), dtype=np.int64))
+        words = private[1].reshape(7, size)
+        words[0, 3], words[1, 3] = u, v
+        x, y = words[2, 3], words[3, 3]
+        for claims in ((x % 64 * u, y % 64 * v, x % 64 * v), (0, 0, 0)):
+            words[2:4, 3] = words[2:4, 3] % 64
+            words[4:, 3] = claims
+            _, zeros = _proofs(REPLICATED_FIELD, {0: private[0], 1: words.reshape(-1)}, size)
+            assert not zeros[0].any() and set(np.flatnonzero(zeros[1].any(0))) == {3}
+            if claims != (0, 0, 0):
+                wrong = [u * u != u, v * v != v, u * v != 0]
+                assert (zeros[1][:, 3] != 0).tolist() == wrong

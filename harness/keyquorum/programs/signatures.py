@@ -1375,12 +1375,12 @@ def sum_inputs(*, contributors: int, size: int) -> Call:
 def trit_inputs(*, contributors: int, N: int) -> Call:
     """Trits of several contributors as shares of their indicators, and proof that they are trits.
 
-    Rounds: ``3``
-    Bytes: ``contributors*N*w*(2*INPUT + 3*MUL + 3*OPEN)``
+    Rounds: ``4``
+    Bytes: ``N*w*(contributors*(7*INPUT + 5*OPEN) + OPEN)``
     Writes indicators (2*contributors*N shares).
     for each contributor N bits [a = 1], then N bits [a = 2].
-    Output: for each contributor N words u^2 - u, N words v^2 - v and N words u*v, of u = [a = 1] and v = [a = 2], to all. Whoever runs the
-    program refuses the shares.
+    Output: for each contributor three vectors of N words, which are zero if its u^2 = u, v^2 = v and u v = 0, to all. Whoever runs the program
+    refuses the shares.
     """
     return Call("trit_inputs", [contributors, N], {"indicators": 2*contributors*N})
 

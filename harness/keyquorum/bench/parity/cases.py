@@ -155,8 +155,14 @@ class _Builder:
                 yield from self.case(of_trits(program, "poly", Q60), "poly", private=private, appended=n)
             indicators = {i: np.concatenate([w[:n] == 1, w[:n] == 2]).astype(np.int64) for i, w in private.items()}
             yield from self.case(of_trits(program, "bits"), "bits", private=indicators, appended=n)
-        given = {i: np.concatenate([w[:n] == 1, w[:n] == 2]).astype(np.int64) for i, w in self.inputs(trits).items()}
-        yield from self.case(signatures.trit_inputs(contributors=CONTRIBUTORS, N=n), private=given, appended=2 * CONTRIBUTORS * n)
+        if self.in_field:
+
+            def proven() -> Ints:
+                t, x, y = self.rng.integers(0, 3, n, dtype=np.int64), self.uniform(59, n), self.uniform(59, n)
+                one, two = (t == 1).astype(np.int64), (t == 2).astype(np.int64)
+                return np.concatenate([one, two, x, y, x * one, y * two, x * two])
+
+            yield from self.case(signatures.trit_inputs(contributors=CONTRIBUTORS, N=n), private=self.inputs(proven), appended=2 * CONTRIBUTORS * n)
         x = self.rng.integers(-32, 32, n, dtype=np.int64)
         masks = self.inputs(lambda: self.uniform(45, n))
         modulus = domain_modulus(self.domain)

@@ -48,7 +48,7 @@ from keyquorum.programs.signatures import (
 )
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
-from keyquorum.sharing.randomness import uniform_trits, wipe
+from keyquorum.sharing.randomness import uniform_below, uniform_trits, wipe
 
 from .budget import LIFT_BITS, MERSENNE, NOISE_BITS, SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, input_bits, lift_masks, short_primes
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json
@@ -452,9 +452,7 @@ def _checked_secret(context: PartyContext, protocol: str, domain: str, size: int
     """Shares of a secret that is uniform in {-1, 0, 1}^size if one party is honest: every party inputs trits, all see that they are trits, and verified products add
     them up modulo 3. Raises :class:`.CheckError`, which names a party that gave something else. Rounds and bytes are those of `trit_inputs` and of `sample_ternary` with stored trits."""
     threshold, contributors = context.committee.threshold, context.committee.size
-    trits = uniform_trits(size)
-    private = np.concatenate([trits == 1, trits == 2]).astype(np.int64)
-    wipe(trits)
+    private = _proven_trits(size)
     shares = Persistence()
     with wiped_on_failure(shares):
         call = trit_inputs(contributors=contributors, N=size)
@@ -466,6 +464,16 @@ def _checked_secret(context: PartyContext, protocol: str, domain: str, size: int
         secret = shares.head(size)
         shares.wipe()
     return secret
+
+
+def _proven_trits(size: int) -> Ints:
+    """The private input of `trit_inputs` for fresh uniform trits, over the field in which secrets are made."""
+    trits = uniform_trits(size)
+    one, two = (trits == 1).astype(np.int64), (trits == 2).astype(np.int64)
+    x, y = uniform_below(size, MERSENNE), uniform_below(size, MERSENNE)
+    private = np.concatenate([one, two, x, y, x * one, y * two, x * two])
+    wipe(trits, one, two, x, y)
+    return private
 
 
 def _judge_trits(opened: Ints) -> None:

@@ -593,6 +593,32 @@ mod tests {
                 [143, 143, 122]
             ]
         );
+    }
+
+    #[test]
+    fn batches_grow() {
+        let [small, middle, large] = SHAPES;
+        assert_eq!(SHAPES.map(Shape::outputs), [1 << 13, 1 << 15, 1 << 17]);
+        assert_eq!(shape(0, 5000), Some(small));
+        assert_eq!(shape(5000, 5000), None);
+        assert_eq!(shape(8192, 60_000), Some(small));
+        assert_eq!(shape(13_824, 60_000), Some(middle));
+        assert_eq!(shape(30_000, 60_000), Some(large));
+        // Every batch brings more than it takes, so that pools fill.
+        for (there, wanted) in [(0, 1), (3000, 9000), (8192, 8200), (40_000, 1 << 20)] {
+            let next = shape(there, wanted).unwrap();
+            assert!(next.outputs() > next.base().min(there));
+        }
+    }
+
+    /// Few elements do not come from pools, unless the pools have them anyway.
+    #[test]
+    fn few_elements_are_not_planned() {
+        let mut pools: Vec<Pool<u64>> = vec![Items::default(), Items::default()];
+        let (chosen, fills) = plan(&pools, &[(None, LEAST - 1), (Some(1), LEAST)]);
+        assert_eq!(chosen, [(Some(1), LEAST)]);
+        assert_eq!(fills.iter().map(|f| f.owner).collect::<Vec<_>>(), [1]);
+        pools[1].put([vec![0; 10_000], vec![0; 10_000]]);
         let (chosen, fills) = plan(&pools, &[(None, 128), (Some(1), 128), (Some(0), 128)]);
         assert_eq!(chosen, [(Some(1), 128)]);
         assert!(fills.is_empty());
