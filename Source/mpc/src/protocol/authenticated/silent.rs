@@ -59,8 +59,8 @@ use crate::value::{Share, zip};
 
 /// Ones in a row of A.
 const WEIGHT: usize = 10;
-/// Fewer elements are multiplied by keys one by one, which costs less than to begin here.
-pub(super) const LEAST: usize = 4096;
+/// Fewer elements are multiplied by keys one by one: of 4,000 that costs as many bytes as to begin here, and ten rounds less.
+pub(super) const LEAST: usize = 8192;
 /// Kept for the next batch of the first shape.
 const KEPT: usize = SHAPES[0].base();
 
@@ -220,7 +220,11 @@ pub(super) fn task<A: Arithmetic>(fills: Vec<Fill>) -> SendFn<Authenticated<A>, 
         ))
     });
     let checked = and_then(grown, |_, (made, toss): (Vec<Made<A>>, Committed)| {
-        Ok(subset_sums::check(made, shares::<A>, toss))
+        Ok(subset_sums::check(
+            made,
+            |made: &Vec<Made<A>>| shares(made),
+            toss,
+        ))
     });
     then(checked, |p: &mut Authenticated<A>, (made, _)| {
         for (owner, mut share) in made {
@@ -358,7 +362,7 @@ fn shift<A: Arithmetic>(begun: Vec<Begun<A>>) -> SendFn<Authenticated<A>, Vec<Be
 /// What a batch made, and its owner.
 type Made<A> = (usize, Share<<A as Domain>::E>);
 
-fn shares<A: Arithmetic>(made: &Vec<Made<A>>) -> Vec<&Share<A::E>> {
+fn shares<A: Arithmetic>(made: &[Made<A>]) -> Vec<&Share<A::E>> {
     made.iter().map(|(_, share)| share).collect()
 }
 

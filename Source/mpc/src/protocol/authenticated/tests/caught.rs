@@ -16,7 +16,7 @@ use crate::protocol::authenticated::adversaries::{Deviation, Role};
 use crate::protocol::authenticated::binary::tampering::{Change, To, tampering};
 
 /// Inputs of a party.
-const MANY: u64 = 5000;
+const MANY: u64 = 9000;
 
 /// A program, and what must come out.
 #[derive(Clone, Copy, PartialEq, Eq)]
