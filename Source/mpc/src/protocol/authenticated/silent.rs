@@ -222,7 +222,7 @@ pub(super) fn task<A: Arithmetic>(fills: Vec<Fill>) -> SendFn<Authenticated<A>, 
     let checked = and_then(grown, |_, (made, toss): (Vec<Made<A>>, Committed)| {
         Ok(subset_sums::check(
             made,
-            |made: &Vec<Made<A>>| shares(made),
+            |made: &Vec<Made<A>>| shares::<A>(made),
             toss,
         ))
     });
@@ -622,7 +622,7 @@ mod tests {
         let (chosen, fills) = plan(&pools, &[(None, LEAST - 1), (Some(1), LEAST)]);
         assert_eq!(chosen, [(Some(1), LEAST)]);
         assert_eq!(fills.iter().map(|f| f.owner).collect::<Vec<_>>(), [1]);
-        pools[1].put([vec![0; 10_000], vec![0; 10_000]]);
+        pools[1].put([vec![0; 20_000], vec![0; 20_000]]);
         let (chosen, fills) = plan(&pools, &[(None, 128), (Some(1), 128), (Some(0), 128)]);
         assert_eq!(chosen, [(Some(1), 128)]);
         assert!(fills.is_empty());
