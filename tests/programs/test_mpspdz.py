@@ -327,7 +327,7 @@ def test_stored_roundings_for_odd_moduli(tmp_path: Path, backend: Backend, progr
     assert np.array_equal(outputs[1] % t, messages)
 
 
-BATCHES = {"circuit": (4, 2_500), "table": (1, 400)} if LONG else {"circuit": (1, 4), "table": (1, 2)}
+BATCHES = {"circuit": (4, 2_500), "table": (4, 100)} if LONG else {"circuit": (1, 4), "table": (1, 2)}
 """Runs of each method, and random blocks of a run. The table method takes 42,240 shares a block, and most of a second."""
 WITH_MACS = {"circuit": (2, 250), "table": (1, 4)}
 """The same with MACs: seconds a block."""
