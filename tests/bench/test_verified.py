@@ -15,7 +15,9 @@ def test_rows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     assert verified.main(["--repeats", "1", "--only", VERIFIED_REPLICATED, "--items", "50000"]) == 0
     printed = capsys.readouterr().out
     found = re.findall(
-        rf"^verified: row=(\S+) protocol={VERIFIED_REPLICATED} engine=embedded program_of=(\S+) seconds=\S+ mb=(\S+) rounds=(\d+) cpu_seconds=\S+$", printed, re.M
+        rf"^verified: row=(\S+) protocol={VERIFIED_REPLICATED} engine=embedded program_of=(\S+) seconds=\S+ mb=(\S+) rounds=(\d+) cpu_seconds=\S+$",
+        printed,
+        re.M,
     )
     assert [(row, name) for row, name, _, _ in found] == [(row, name) for row in verified.PROGRAMS for name in (REPLICATED, VERIFIED_REPLICATED)]
     mb, rounds = [float(f[2]) for f in found], [int(f[3]) for f in found]
