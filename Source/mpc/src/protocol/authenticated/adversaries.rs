@@ -137,7 +137,6 @@ impl Deviation {
             Self::Vector
                 | Self::Digit
                 | Self::Shift
-                | Self::Trees
                 | Self::Choices
                 | Self::OperandKey
                 | Self::Operand
