@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from keyquorum import api
+from keyquorum import _engine, api
 from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BurnedKeyError, KeyQuorumError, ParameterError, PartyError
-from keyquorum.parties import run_in_process
+from keyquorum.parties import mac_key, run_in_process
+from keyquorum.parties.context import PartyContext
 from keyquorum.plans.keygen import keygen_job
-from keyquorum.plans.pool_variants import variant_for
+from keyquorum.plans.pool_variants import pool_group, variant_for
+from keyquorum.plans.pools import Pool
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.lwe.scheme import SCHEME
+from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.serve import kinds
 from keyquorum.serve.client import Receiver, fetch, make_receiver
 from keyquorum.serve.daemon import Daemon
@@ -29,10 +35,11 @@ from keyquorum.serve.kinds.decryption_macs import PaddedServedKey
 from keyquorum.serve.wire import receive_message, send_message
 from keyquorum.sharing import receivers
 from keyquorum.sharing.receivers import DifferentAnswers, WrongPads, answer_bytes, commitment, factors_of, received_messages
-from keyquorum.sharing.variants import PAD_SECURITY, PaddedOutput
+from keyquorum.sharing.variants import PAD_SECURITY, PaddedOutput, low_mask
 
 from tests.adversaries.plans import InRing, decryption_in_ring, pool_of_all, toy_set
 from tests.long import LONG
+from tests.plans.distributions import chi_square_p, uniform
 from tests.plans.quorum import WEAK
 from tests.plans.test_dishonest_majority import small
 
@@ -372,6 +379,299 @@ def test_what_is_refused(lwe: Lwe, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kinds, "load_key", lambda *arguments, other=other: other)
         with pytest.raises(ParameterError, match=said):
             open_kind(mascot, 0, Service("key", rounding=rounding))
+
+# -- one session of all parties, without a daemon ---------------------------------------------------------------------------------------
+
+
+class Direct:
+    """The parties of a served key in this process: they answer the batches that they are given. A receiver's checks are those of :func:`.received_messages`."""
+
+    def __init__(self, lwe: Lwe, items: int) -> None:
+        self.committee, _, self.data = lwe
+        self.parties = self.committee.size
+        self.kinds = [PaddedServedKey(self.committee, party, "key", "round_ltz_circuit") for party in range(self.parties)]
+        self._sessions: list[Any] = _engine.local_sessions(self.parties)
+
+        def opened(party: int) -> tuple[PartyContext, Any, Pool]:
+            mac_key.use(self._sessions[party], self.committee.mac_key_path(party))
+            context = PartyContext(self._sessions[party], self.committee)
+            group = pool_group(context)
+            pool = Pool(context, group, self.kinds[party].variant)
+            pool.fill(items, items)
+            return context, group, pool
+
+        self._opened = self._all(opened)
+
+    def _all(self, job: Callable[[int], Any]) -> list[Any]:
+        with ThreadPoolExecutor(self.parties) as pool:
+            return list(pool.map(job, range(self.parties)))
+
+    def request(self, name: str) -> tuple[str, Any]:
+        return name, self.kinds[0].read({}, self.data)
+
+    def run(self, batches: Sequence[Sequence[tuple[str, Any]]]) -> list[Any]:
+        """The answers of each party to its batch, or the error with which it ends."""
+
+        def one(party: int) -> Any:
+            try:
+                return self.kinds[party].run(*self._opened[party], batches[party])
+            except Exception as error:
+                self._sessions[party].abort(str(error))
+                return error
+
+        return self._all(one)
+
+    def messages(self, name: str) -> list[int]:
+        """What the receiver of one request has."""
+        answers = self.run([[self.request(name)]] * self.parties)
+        assert not any(isinstance(answer, BaseException) for answer in answers), answers
+        padded = self.kinds[0].variant.padded
+        assert padded is not None
+        return [int(m) for m in received_messages(self.committee, padded, [answer[0] for answer in answers], COUNT)]
+
+    def close(self) -> None:
+        for _, _, pool in self._opened:
+            pool.close()
+        for kind in self.kinds:
+            kind.close()
+        for session in self._sessions:
+            with suppress(_engine.EngineError):
+                session.close()
+
+
+@pytest.fixture(scope="module")
+def of_three(tmp_path_factory: pytest.TempPathFactory) -> Lwe:
+    return lwe_of(tmp_path_factory.mktemp("three"), "spdz2k", 3)
+
+
+@pytest.fixture
+def three(of_three: Lwe) -> Iterator[Direct]:
+    made = Direct(of_three, 4 * COUNT)
+    yield made
+    made.close()
+
+
+class Proxy:
+    """A session that behaves differently in some way."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+
+class TossedFirst(Proxy):
+    """What `answers_for_receivers` does if it tosses before the parties commit."""
+
+    def all_gather(self, data: bytes) -> list[bytes]:
+        self._tossed = self._session.toss(32)
+        said: list[bytes] = self._session.all_gather(data)
+        return said
+
+    def toss(self, nbytes: int) -> bytes:
+        return bytes(self._tossed[:nbytes])
+
+
+class Adaptive(Proxy):
+    """A corrupted party. It takes one off its share of the first pad, and changes its masks so that the combinations hold under the last toss that it has. To that it commits."""
+
+    tosses: ClassVar[list[bytes]] = []
+
+    def __init__(self, session: Any, me: int, padded: PaddedOutput, shares: np.ndarray, name: str) -> None:
+        super().__init__(session)
+        self._me, self._padded, self._shares, self._name = me, padded, shares, name
+        self.sent = b""
+
+    def all_gather(self, data: bytes) -> list[bytes]:
+        factors = factors_of(hashlib.sha256((self.tosses[-1] if self.tosses else bytes(32)) + self._name.encode()).digest(), self._padded, COUNT)
+        self._shares[0, 0] -= np.uint64(1)
+        self._shares[1:, 0] += factors[:, 0]
+        nonce = secrets.token_bytes(32)
+        self.sent = self._shares.tobytes() + nonce
+        said: list[bytes] = self._session.all_gather(data[:32] + commitment(self._me, nonce, self._shares.tobytes()))
+        return said
+
+    def toss(self, nbytes: int) -> bytes:
+        self.tosses.append(self._session.toss(nbytes))
+        return self.tosses[-1]
+
+
+def with_sessions(monkeypatch: pytest.MonkeyPatch, change: Callable[[int, Any], Any]) -> None:
+    """Each party answers with the session that ``change`` makes of its number and its own one."""
+    truly = decryption_macs.answers_for_receivers
+
+    def instead(group: Any, *arguments: Any) -> Any:
+        backend = copy(group.backend)
+        backend.session = change(group.me, backend.session)
+        return truly(replace(group, backend=backend), *arguments)
+
+    monkeypatch.setattr(decryption_macs, "answers_for_receivers", instead)
+
+
+def adapting(monkeypatch: pytest.MonkeyPatch, corrupt: int) -> None:
+    """The party is :class:`Adaptive`."""
+    truly = decryption_macs.answers_for_receivers
+
+    def instead(group: Any, variant: Any, z: Any, preprocessing: Any, context: bytes, batch: Any, agreed: bytes) -> Any:
+        if group.me != corrupt:
+            return truly(group, variant, z, preprocessing, context, batch, agreed)
+        padded, backend = variant.padded, copy(group.backend)
+        shares = variant.for_receivers(preprocessing)[0, : padded.rows, ::2].astype("<u8")
+        session = backend.session = Adaptive(backend.session, corrupt, padded, shares, batch[0].name)
+        (answer,) = truly(replace(group, backend=backend), variant, z, preprocessing, context, batch, agreed)
+        return [session.sent + answer[len(session.sent) :]]
+
+    monkeypatch.setattr(decryption_macs, "answers_for_receivers", instead)
+
+
+def test_masks_that_fit_a_toss(three: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who knows the challenge when it commits has a wrong message accepted. The parties toss after the commitments, so the last toss that it has is of another request, and the receiver stops.
+    With the two lines swapped the same adversary succeeds."""
+    monkeypatch.setattr(Adaptive, "tosses", [])
+    with monkeypatch.context() as patch:
+        adapting(patch, 1)
+        for request in ("first", "second"):
+            with pytest.raises(WrongPads, match="a party sent wrong shares of the pads"):
+                three.messages(request)
+    assert len(Adaptive.tosses) == 2
+    with_sessions(monkeypatch, lambda me, session: TossedFirst(session))
+    assert three.messages("third") == LWE.tolist()
+    adapting(monkeypatch, 1)
+    wrong = three.messages("fourth")
+    assert wrong[0] != LWE[0] and wrong[1:] == LWE[1:].tolist()
+
+
+class Told(Proxy):
+    """An honest party to which party 1 sends another commitment than to the others."""
+
+    def all_gather(self, data: bytes) -> list[bytes]:
+        said: list[bytes] = self._session.all_gather(data)
+        said[1] = said[1][:32] + bytes(byte ^ 1 for byte in said[1][32:])
+        return said
+
+
+def test_other_commitments_for_one_party(three: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Party 1 commits to other shares towards party 2: the receiver compares the lists of all parties. Without that nothing notices it."""
+    with_sessions(monkeypatch, lambda me, session: Told(session) if me == 2 else session)
+    with pytest.raises(DifferentAnswers, match="parties 0 and 2 sent different results"):
+        three.messages("first")
+    monkeypatch.setattr(receivers, "same_results", lambda *arguments: None)
+    assert three.messages("second") == LWE.tolist()
+
+
+class NotCompared(Proxy):
+    """A session in which all seem to have the same batch."""
+
+    def all_gather(self, data: bytes) -> list[bytes]:
+        return [data[:32] + theirs[32:] for theirs in self._session.all_gather(data)]
+
+
+@pytest.mark.parametrize("other", ["reordered", "different"])
+@pytest.mark.parametrize("compared", [True, False])
+def test_batches_are_compared(of_three: Lwe, monkeypatch: pytest.MonkeyPatch, other: str, compared: bool) -> None:
+    """A corrupted party proposed another batch to party 2. The items were claimed ahead, so that no other exchange comes before: no party tosses or opens anything, and the key stays of use.
+    Without the comparison they begin to open."""
+    three, begun, opened = Direct(of_three, 8 * COUNT), list[bytes](), receivers.Embedded.run
+    try:
+        for request in range(5):  # the more are used, the more are claimed ahead
+            assert three.messages(str(request)) == LWE.tolist()
+        a, b, c = (three.request(name) for name in ("aaaa", "bbbb", "cccc"))
+        assert all(pool.store.next + 2 * COUNT <= pool._claimed_together for _, _, pool in three._opened)
+
+        def seen(self: Any, protocol: str, domain: str, call: Any, **options: Any) -> Any:
+            if call.program != "lwe_phase":  # which sends nothing
+                begun.append(call.program)
+            return opened(self, protocol, domain, call, **options)
+
+        monkeypatch.setattr(receivers.Embedded, "run", seen)
+        if not compared:
+            with_sessions(monkeypatch, lambda me, session: NotCompared(session))
+        ends = three.run([[a, b], [a, b], [b, a] if other == "reordered" else [a, c]])
+        assert all(isinstance(end, (KeyQuorumError, _engine.EngineError)) for end in ends)
+        if compared:
+            assert not begun
+            for end, party in zip(ends, (2, 2, 0), strict=True):
+                assert isinstance(end, PartyError) and f"party {party} has other requests in this batch" in str(end)
+            for party in range(3):
+                mac_key.check_party(three.committee, party)
+        else:
+            assert begun and not any("other requests" in str(end) for end in ends)
+    finally:
+        three.close()
+
+
+def repeats(words: np.ndarray) -> bool:
+    return np.unique(words).size < words.size
+
+
+def biased(words: np.ndarray, bits: int) -> bool:
+    """Whether the highest bits of words are not uniform: chi-square, false alarm 10^-9."""
+    return chi_square_p((words >> np.uint64(64 - bits)).astype(np.int64), uniform(range(1 << bits))) < 1e-9
+
+
+def one_pad_for_all(rows: np.ndarray) -> None:
+    rows[:, 0] = np.tile(rows[:, 0, :2], rows.shape[2] // 2)
+
+
+def no_pad(rows: np.ndarray) -> None:
+    rows[:, 0] = 0
+
+
+def no_masks(rows: np.ndarray) -> None:
+    rows[:, 1:3] = 0
+
+
+def pads_for_masks(rows: np.ndarray) -> None:
+    rows[:, 1:3] = rows[:, :1]
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        (None, set()),
+        (no_pad, {"pads", "messages"}),
+        (one_pad_for_all, {"pads", "messages"}),
+        (no_masks, {"masks"}),
+        (pads_for_masks, {"masks"}),
+    ],
+)
+def test_pads_hide(lwe: Lwe, monkeypatch: pytest.MonkeyPatch, change: Callable[[np.ndarray], None] | None, seen: set[str]) -> None:
+    """One fixed message, 256 times. No pad or mask is there twice; they are uniform, and so are the shares of each party, which hide them from the others; and so is all that is opened.
+    Pads of zero, one pad for all of a request, masks of zero, and pads in place of masks do not pass (128 times: a change has MACs that are right)."""
+    committee, count, requests = lwe[0], 64, 4 if change is None else 2
+    api.encrypt(committee.folder, "key", [1] * count, committee.folder / "ones.lwe")
+    made = Direct((committee, lwe[1], (committee.folder / "ones.lwe").read_bytes()), requests * count)
+    padded = made.kinds[0].variant.padded
+    assert padded is not None
+    rows_of, size = LweVariant.for_receivers, 8 * padded.rows * count
+
+    def changed(self: LweVariant, preprocessing: Any) -> Any:
+        rows = rows_of(self, preprocessing)
+        if change is not None:
+            change(rows)
+        return rows
+
+    monkeypatch.setattr(LweVariant, "for_receivers", changed)
+    sent, said = list[np.ndarray](), list[np.ndarray]()
+    for request in range(requests):
+        ends = made.run([[made.request(str(request))]] * made.parties)
+        sent.append(np.stack([np.frombuffer(answer[:size], "<u8").reshape(padded.rows, count) for (answer,) in ends]))
+        said.append(np.frombuffer(ends[0][0][-size:], "<u8").reshape(padded.rows, count))
+    made.close()
+    shares, opened = np.concatenate(sent, axis=2), np.concatenate(said, axis=1)
+    assert not ((opened[0] >> np.uint64(padded.shift)) - shares[:, 0].sum(axis=0, dtype=np.uint64) - np.uint64(1) & low_mask(64 - padded.shift)).any()
+    found = set()
+    for secret in [*shares, shares.sum(axis=0, dtype=np.uint64)]:
+        if repeats(secret[0]) or biased(secret[0], 4):
+            found.add("pads")
+        if repeats(secret) != repeats(secret[0]) or any(biased(row, 4) for row in secret[1:]):
+            found.add("masks")
+    if any(biased(words[0], 64 - padded.shift) for words in said):
+        found.add("messages")
+    if repeats(opened[1:]) or any(biased(row, 4) for row in opened[1:]):
+        found.add("combinations")
+    assert found == seen
 
 
 # -- what ends a session: the last tests, each with a committee of its own ----------------------------------------------------------------
