@@ -1,7 +1,7 @@
 """A party of a committee with MACs that answers receivers outside, and kills itself with SIGKILL at a named checkpoint. Tests only.
 
-Arguments: folder, party, checkpoint (or -; NAME@K: when it is reached for the K-th time), log; then ``unclaimed`` to take items without a claim on the disk. The rows of items for receivers are
-appended to the log before they are used. Answers are printed as hexadecimal digits."""
+Arguments: folder, party, checkpoint (or -; NAME@K: when it is reached for the K-th time), log; then ``unclaimed`` to take items without a claim on the disk. Each pad and each mask of
+an item is appended to the log, in a line of its own, before it is used. Answers are printed as hexadecimal digits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def main() -> int:
 
     def logged(self: LweVariant, preprocessing: Any) -> Any:
         rows = rows_of(self, preprocessing)
-        log_used(log, (rows[:, :, 2 * item : 2 * item + 2].tobytes() for item in range(rows.shape[2] // 2)))
+        log_used(log, (row[2 * item : 2 * item + 2].tobytes() for row in rows[0] for item in range(rows.shape[2] // 2)))
         return rows
 
     LweVariant.for_receivers = logged  # type: ignore[method-assign]
