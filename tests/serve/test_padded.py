@@ -380,6 +380,7 @@ def test_what_is_refused(lwe: Lwe, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ParameterError, match=said):
             open_kind(mascot, 0, Service("key", rounding=rounding))
 
+
 # -- one session of all parties, without a daemon ---------------------------------------------------------------------------------------
 
 
