@@ -142,6 +142,17 @@ def test_policies_that_a_lift_does_not_hide_are_refused() -> None:
     request.check_committee(api.in_process_committee(3, "rep-field"))
 
 
+def test_noise_that_is_too_narrow_is_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the widest noise that the program takes hides too little, the search ends there."""
+    search = uniform_noise.__wrapped__
+    needed = search(30, 16, 13, 4096, 2, 1).wide
+    monkeypatch.setattr("keyquorum.schemes.seal.uniform_noise.MOST_WIDE", needed)
+    assert search(30, 16, 13, 4096, 2, 1).wide == needed
+    monkeypatch.setattr("keyquorum.schemes.seal.uniform_noise.MOST_WIDE", needed - 1)
+    with pytest.raises(PolicyError, match="flooding of 30 bits over 16 decryptions is more than committees with MACs hide"):
+        search(30, 16, 13, 4096, 2, 1)
+
+
 def test_the_budget_of_a_lift_is_that_of_the_engine() -> None:
     """The variance for which the engine states the distance."""
     assert budget_lift(1000, 58) == pytest.approx(math.sqrt(1000 * LIFT_VARIANCE * 0.78) * 2.0**-56)

@@ -14,7 +14,10 @@ with U uniform in [0, 2^fine), and V_i uniform in [0, A_i), A_i a power of two. 
   So H^2 <= h ((1 - theta) d^2 + theta (d + 1)^2) = h ((e/K)^2 + theta (1 - theta)) <= h ((e/K)^2 + 1/4).
 * N independent coefficients: 1 - H^2 is a product, so H^2 adds up at most: N h (4^noise_bits / K^2 + 1/4) for an error of Euclidean norm sqrt(N) 2^noise_bits. For a random error its expected
   square counts, as H^2 is convex.
-* tau decryptions, each chosen after the last: 1 - H^2 of the transcripts is at least the product of the least ones of every step. So H^2 adds up again.
+* tau decryptions, each chosen after the last. Let P and Q be the transcripts of the two worlds, and take the secrets, which are alike in both, as their first coordinate. Let p(t) and q(t) be the
+  probabilities of the first coordinates t up to some step, H_i^2(t) the distance of step i after t, and A the sum of sqrt(p q), so that H^2 = 1 - A. Then
+  1 - A(P, Q) = sum over i, and over t before step i, of sqrt(p(t) q(t)) H_i^2(t). As sqrt(p q) <= (p + q)/2, this is at most the mean over both worlds of the expected sum of H_i^2. So H^2 adds up
+  again, and a bound on the EXPECTED squared norm of each error suffices, if it holds in both worlds: with flooded results as with flooding alone.
 * The advantage of any test is at most sqrt(2 H^2).
 
 This takes the place of the Kullback-Leibler divergence of Li, Micciancio, Schultz and Sorrell (CRYPTO 2022), which is infinite here, as F ends somewhere. Hellinger distance serves as well in games
@@ -175,7 +178,8 @@ def uniform_noise(bits: int, decryptions: int, noise_bits: int, degree: int, par
     wide = LEAST_WIDE + bisect_left(range(LEAST_WIDE, MOST_WIDE), True, key=hides)
     for width in WIDTHS:
         found = UniformNoise(fine, wide, width)
-        if 2 * found.opened(degree, decryptions, parties, threshold) <= OPENED_SHARE * advantage:
+        # The search ends at the widest noise that the program takes, whether it hides or not.
+        if hides(wide) and 2 * found.opened(degree, decryptions, parties, threshold) <= OPENED_SHARE * advantage:
             return found
     raise PolicyError(
         f"flooding of {bits} bits over {decryptions:,} decryptions is more than committees with MACs hide, whose noise is lifted to several primes: "
