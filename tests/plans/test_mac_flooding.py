@@ -101,18 +101,23 @@ def given_away(policy: FloodPolicy, noise: UniformNoise, degree: int, parties: i
     return flooded + 2 * noise.opened(degree, policy.decryptions, parties, parties - 1)
 
 
-POLICIES = (FloodPolicy(noise_bits=13), FloodPolicy(1, 1, 1), FloodPolicy(40, 1, 9), FloodPolicy(30, 1 << 20, 11), FloodPolicy(50, 16, 10))
+POLICIES = (
+    FloodPolicy(noise_bits=13), FloodPolicy(1, 1, 1), FloodPolicy(40, 1, 9), FloodPolicy(30, 1 << 20, 11), FloodPolicy(50, 16, 10),
+    FloodPolicy(30, 5, 13), FloodPolicy(30, 10, 13), FloodPolicy(30, 100, 13),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("degree", [64, 4096, 32768])
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_the_advantage_of_the_policy_is_kept(policy: FloodPolicy, degree: int) -> None:
-    """And no noise that is narrower by a bit keeps it. The deviation is at most twice that of one contributor, whatever the number of parties: four of them add as much."""
+    """And no noise that is narrower by a bit keeps it. The deviation is 1.63 times that of one contributor by default, and at most 2.1 times, whatever the number of parties: sizes are whole bits, and
+    where the number of decryptions is no power of two they do not fit exactly."""
     for parties in (2, 3, 16):
         noise = noise_with_macs(policy, degree, parties, parties - 1)
         assert given_away(policy, noise, degree, parties) <= 2.0**policy.advantage
         assert given_away(policy, replace(noise, wide=noise.wide - 1), degree, parties) > 0.9 * 2.0**policy.advantage
-        assert 1 < flooding_variance(policy, degree, PROTOCOL, parties, parties - 1) < 4
+        deviation = math.sqrt(flooding_variance(policy, degree, PROTOCOL, parties, parties - 1))
+        assert 1 < deviation < 2.1 and (policy.decryptions != 16 or policy.bits != 30 or round(deviation, 2) == 1.63)
 
 
 def guesses_right(noise: UniformNoise, policy: FloodPolicy, degree: int, trials: int = 4000) -> float:
