@@ -299,7 +299,9 @@ def test_the_table_of_threat_models(table: pd.DataFrame) -> None:
     assert semi["parties"] == 3 and semi["tolerates"] == "2 of 3" and semi["keys, s"] == f"{3 * 1.1 + 0.5:.3g}"
     macs = models[models["committee"] == "mascot + spdz2k"].iloc[0]
     assert macs["keys of"] == "ckks-4096-mac" and macs["adversary"] == "malicious"
-    assert "lwe" in note and "bfv round_ltz_circuit" in note
+    assert "lwe" in note and "bfv round_ltz_circuit" in note and "malicious: static, with abort" in note
+    semi_honest, note = threat_model_table(table[~table["protocol"].isin(["mascot", "spdz2k"])])
+    assert set(semi_honest["adversary"]) == {"semi-honest"} and "malicious" not in note
 
 
 @pytest.mark.parametrize("plot", published.PLOTS, ids=lambda p: f"{p.table}-{p.title}")

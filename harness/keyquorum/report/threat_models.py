@@ -20,6 +20,9 @@ JOBS: tuple[tuple[str, str, str, str, str, float, str], ...] = (
 )
 """Column, suite, prefix of the name, figure, unit, scale, link."""
 
+MALICIOUS = "malicious"
+"""What committees with MACs hold against. The note says in what."""
+
 
 def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """A row for each committee and parameter set of its keys, and a note on the columns. Figures of three parties are preferred."""
@@ -36,7 +39,7 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
             parties = _fewest(of_set if len(of_set) else mine)
             first = parameters == next(iter(keys["parameters"]), "")
             row: dict[str, object] = {"committee": _name(protocol), "parties": parties, "tolerates": _tolerated(protocol, parties)}
-            row["adversary"] = "malicious" if COMMITTEES[protocol].macs else "semi-honest"
+            row["adversary"] = MALICIOUS if COMMITTEES[protocol].macs else "semi-honest"
             row["keys of"] = parameters or "–"
             for column, suite, name, figure, unit, scale, link in JOBS:
                 found = select(mine, suite=suite, link=link, parties=parties)
@@ -54,7 +57,10 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     note = (
         "Medians of the slowest party, all parties on one machine over TLS, no added delay but for LWE: there 1 ms round trip, fastest exact method. "
     )
-    return made.drop(columns=empty), note + "; ".join(sorted(used)) + "."
+    note += "; ".join(sorted(used)) + "."
+    if len(made) and (made["adversary"] == MALICIOUS).any():
+        note += f" {MALICIOUS}: static, with abort, the jobs of these columns; exact decryption only under keys whose plain modulus fits one ring (SECURITY.md)."
+    return made.drop(columns=empty), note
 
 
 def _fewest(rows: pd.DataFrame) -> int:
