@@ -22,9 +22,11 @@ from keyquorum.backends.mpspdz import commands, executable, party
 from keyquorum.backends.mpspdz.checkout import Checkout
 from keyquorum.backends.mpspdz.party import MpSpdz
 from keyquorum.dsl import Persistence
-from keyquorum.model.errors import BackendError, BurnedKeyError, ParameterError, PartyError
+from keyquorum.model.errors import BackendError, BurnedKeyError, CommitteeError, ParameterError, PartyError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.programs import Call
+from keyquorum.programs import Call, Segment
+from keyquorum.schemes.seal.budget import MERSENNE
+from keyquorum.sharing.lifted import LiftedDomain, LiftTests
 
 from .fake import fake_checkout
 
@@ -137,16 +139,20 @@ sys.exit(1)
     assert text.startswith("party 1") and "MAC check failed" in text
 
 
-def runs_with_macs(tmp_path: Path) -> Callable[[str], list[Any]]:
-    """Runs programs under the MAC keys of one committee of this process."""
+def runs_with_macs(tmp_path: Path) -> Callable[..., list[Any]]:
+    """Runs programs, or another job, under the MAC keys of one committee of this process."""
     checkout = fake_checkout(tmp_path / "mp", [f"{name}-party.x" for name in ("mascot", "spdz2k", "semi")])
     committee = api.in_process_committee(2, "mascot")
     source = tmp_path / "program.mpc"
 
-    def run(program: str) -> list[Any]:
+    def run(program: str, job: Callable[[PartyContext], Any] | None = None) -> list[Any]:
         source.write_text(program)
         return run_in_process(
-            committee, lambda c: c.backend.run("mascot", "F_1152921504606584833", Call(str(source))), 20.0, backend="mp-spdz", mp_spdz=checkout
+            committee,
+            job or (lambda c: c.backend.run("mascot", "F_1152921504606584833", Call(str(source)))),
+            20.0,
+            backend="mp-spdz",
+            mp_spdz=checkout,
         )
 
     return run
@@ -204,6 +210,35 @@ def test_finding_02_ablated_check_cut_off_on_mp_spdz(tmp_path: Path, monkeypatch
         run(CUT_OFF)
     assert "burned" not in str(error.value)
     assert len(run("print('x')")) == 2
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_note_of_lifted_values_outlasts_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+    """A party breaks off between two runs of the tests of lifted values, whose subsets it has seen: the MAC key is burned. If a run clears the note, the key survives."""
+    run, good = runs_with_macs(tmp_path), tmp_path / "good.mpc"
+    good.write_text("print('x')")
+    runs = []
+
+    def opened(tests: LiftTests, *_: Any) -> list[int]:
+        runs.append(tests._context.backend.run("mascot", "F_1152921504606584833", Call(str(good))))
+        raise CommitteeError("as the adversary wants it")
+
+    def tested(context: PartyContext) -> None:
+        with LiftTests(context, [Segment(0, 4)], MERSENNE, 8) as tests:
+            tests._domains, tests._masks_at = [LiftedDomain("mascot", f"F_{MERSENNE}", Persistence(), 1)], [0]
+            tests.run()
+
+    monkeypatch.setattr(LiftTests, "_opened", opened)
+    if not kept:
+        monkeypatch.setattr(MpSpdz, "keep_note", lambda backend, note: None)
+    with pytest.raises(CommitteeError, match="as the adversary wants it"):
+        run("", tested)
+    assert len(runs) == 2
+    if kept:
+        with pytest.raises(BurnedKeyError):
+            run("print('x')")
+    else:
+        assert len(run("print('x')")) == 2
 
 
 def test_a_killed_executable(tmp_path: Path) -> None:

@@ -104,6 +104,10 @@ class Backend(ABC):
     def open_kept(self, protocol: str, domain: str, threshold: int | None = None) -> None:  # noqa: B027
         """Opens the engine for runs with ``keep``; every party calls this. The default, for backends without such engines, does nothing."""
 
+    def keep_note(self, kept: bool) -> None:  # noqa: B027
+        """Whether a caller has noted that a check under the MAC key is open (``Session.begin_under_mac_key``), over several runs. Runs leave that note as it is then. The default, for
+        backends whose runs make no such note, does nothing."""
+
     @abstractmethod
     def ring_bits(self, least: int) -> int:
         """The smallest k >= ``least`` such that programs run modulo 2^k."""

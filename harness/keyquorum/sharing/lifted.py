@@ -34,6 +34,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ def pieces_of(count: int, first: int) -> list[Segment]:
 
 
 class LiftTests:
-    """The tests of one vector of values. ``bound``: on the absolute value of each, in the domain where they were computed."""
+    """The tests of one vector of values, in a ``with`` block, which wipes this party's masks whatever happens. ``bound``: on the absolute value of each, in the domain where they were computed."""
 
     def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int, seed: bytes | None = None) -> None:
         self._context, self._pieces, self._bound, self._seed = context, list(pieces), bound, seed
@@ -100,6 +101,12 @@ class LiftTests:
             more = uniform_below(count, width // TERMS)
             self._masks += more
             wipe(more)
+
+    def __enter__(self) -> LiftTests:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        wipe(self._masks)
 
     def input_masks(self, domain: LiftedDomain) -> None:
         """Every party inputs its masks in a domain; first in the one where the values were computed. One round."""
@@ -116,10 +123,18 @@ class LiftTests:
         """Tests all domains, whose shares are all in place. Returns what was opened, for a transcript. Rounds: those of a toss, and one for each piece and domain, with its check of MACs.
 
         Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then."""
-        session = self._context.session
+        session, backend = self._context.session, self._context.backend
         wipe(self._masks)
         # From the toss on: who does not like the subsets must not try again.
         session.begin_under_mac_key()
+        backend.keep_note(True)
+        opened = self._tested()
+        backend.keep_note(False)  # after a failure it stays, and so does the note
+        session.end_under_mac_key()
+        return opened
+
+    def _tested(self) -> bytes:
+        session = self._context.session
         toss, opened = session.toss(64), bytearray()
         for number, piece in enumerate(self._pieces):
             subsets = self._subsets(toss, number, piece.length)
@@ -132,7 +147,6 @@ class LiftTests:
                     expected = sums
                     opened += b"".join(v.to_bytes(8, "little") for v in sums)
                 self._judge(domain, sums, expected)
-        session.end_under_mac_key()
         return bytes(opened)
 
     def _subsets(self, toss: bytes, number: int, size: int) -> Ints:

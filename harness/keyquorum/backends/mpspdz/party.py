@@ -63,12 +63,17 @@ class MpSpdz(Backend):
         self._folder: WorkFolder | None = None
         self._compiled: dict[str, list[str]] = {}
         self._sent = self._rounds = 0
+        self._note_kept = False
 
     def ring_bits(self, least: int) -> int:
         """64: MP-SPDZ is built for few rings."""
         if least > _RING_BITS:
             raise ParameterError(f"a ring of {least} bits is wider than the {_RING_BITS} bits of MP-SPDZ's executables")
         return _RING_BITS
+
+    def keep_note(self, kept: bool) -> None:
+        """See :meth:`Backend.keep_note`: the note of the session is one bit, which a run would clear."""
+        self._note_kept = kept
 
     def stats(self) -> dict[str, int]:
         """Bytes and rounds of MP-SPDZ's parties and bytes of the session. MP-SPDZ does not report received bytes."""
@@ -234,7 +239,7 @@ class MpSpdz(Backend):
             lines = [f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())]
             (folder.path / "hosts").write_text("".join(lines))
             names = commands.environment(self._parties, threshold, commands.library_path(self._checkout))
-            if entry.macs:
+            if entry.macs and not self._note_kept:
                 self._session.begin_under_mac_key()
             process = commands.start(self._command(entry, domain, name, threshold), folder.path, names, file)
             failures: dict[int, str] = {}
@@ -258,7 +263,7 @@ class MpSpdz(Backend):
                 began = any(said != b"0" for said in self._session.all_gather(b"1" if began else b"0"))
             except NetworkError as error:
                 failed = error
-        if entry.macs and harmless:
+        if entry.macs and harmless and not self._note_kept:
             self._session.end_under_mac_key()
         if failed is not None:
             if harmless:
