@@ -327,6 +327,25 @@ def test_the_noise_of_results(primes: int) -> None:
     assert abs((x**2).mean() / noise.variance - 1) < 5.5 * math.sqrt(2 / x.size)
 
 
+@pytest.mark.parametrize("program", ["lift_open", "lift_close", "sum_inputs"])
+def test_masks_of_the_tests_are_wiped(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    """Also if a step before the tests fails."""
+    made, enter = list[LiftTests](), LiftTests.__enter__
+
+    def entered(tests: LiftTests) -> LiftTests:
+        made.append(tests)
+        assert tests._masks.any()
+        return enter(tests)
+
+    def fails(called: str, domain: str, options: dict[str, Any]) -> None:
+        if called == program:
+            raise _engine.EngineError("as the adversary wants it")
+
+    monkeypatch.setattr(LiftTests, "__enter__", entered)
+    outcome(fails)
+    assert made and not any(tests._masks.any() for tests in made)
+
+
 @pytest.mark.parametrize("ablated", [False, True])
 def test_who_breaks_off_after_the_toss_burns_the_key(tmp_path: Path, ablated: bool) -> None:
     """Otherwise it could try again until it likes the subsets of the tests. Without the note the honest party's MAC key is still there."""

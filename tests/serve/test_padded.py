@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -559,6 +560,21 @@ def test_other_commitments_for_one_party(three: Direct, monkeypatch: pytest.Monk
         three.messages("first")
     monkeypatch.setattr(receivers, "same_results", lambda *arguments: None)
     assert three.messages("second") == LWE.tolist()
+
+
+def test_shares_of_a_failed_batch_are_wiped(three: Direct, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = list[np.ndarray]()
+
+    def failing(group: Any, padded: Any, messages: Any, rows: Any, *rest: Any) -> Any:
+        frame = sys._getframe(1)
+        mine = [*frame.f_locals["shares"], frame.f_locals["mine"]]
+        assert all(share.any() for share in mine)
+        kept.extend(mine)
+        raise PartyError("cut off")
+
+    monkeypatch.setattr(receivers, "_opened", failing)
+    assert all("cut off" in str(end) or isinstance(end, _engine.EngineError) for end in three.run([[three.request("first")]] * 3))
+    assert kept and not any(share.any() for share in kept)
 
 
 class NotCompared(Proxy):

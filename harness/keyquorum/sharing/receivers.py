@@ -99,9 +99,9 @@ def answers_for_receivers(
         at += request.count
     nonces = [secrets.token_bytes(NONCE) for _ in batch]
     session = group.backend.session
+    shares = [mine[:, place].copy() for place in places]
     try:
-        shares = [np.ascontiguousarray(mine[:, place]).tobytes() for place in places]
-        own = [commitment(group.me, nonce, share) for nonce, share in zip(nonces, shares, strict=True)]
+        own = [commitment(group.me, nonce, share.tobytes()) for nonce, share in zip(nonces, shares, strict=True)]
         said = session.all_gather(agreed + b"".join(own))
         for party, theirs in enumerate(said):
             if len(theirs) != HASH * (1 + len(batch)) or theirs[:HASH] != agreed:
@@ -113,13 +113,17 @@ def answers_for_receivers(
         messages = variant.use(group, z, preprocessing, "share", None, context)
         assert messages is not None
         opened = _opened(group, padded, messages, rows, factors, preprocessing, context)
+    except BaseException:
+        wipe(*shares)  # of a batch that failed: nobody may take them for those of another one
+        raise
     finally:
         mine.fill(0)
     answers = []
     for i, place in enumerate(places):
         commitments = b"".join(theirs[HASH * (1 + i) : HASH * (2 + i)] for theirs in said)
         common = commitments + challenges[i] + np.ascontiguousarray(opened[:, place]).astype("<u8").tobytes()
-        answers.append(shares[i] + nonces[i] + common)
+        answers.append(shares[i].tobytes() + nonces[i] + common)
+        wipe(shares[i])
     return answers
 
 

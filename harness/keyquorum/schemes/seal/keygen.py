@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -238,6 +239,12 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     Rounds: those of the two samplers, 2 for the lift (1 among three parties with joint integers), and a prime 1 or 2 for the keys, after 1 for masks that are no
     joint integers.
     """
+    with ExitStack() as wiping:
+        return _generate(context, request, seed, wiping)
+
+
+def _generate(context: PartyContext, request: SealRequest, seed: bytes | None, wiping: ExitStack) -> KeyMaterial[SealKeyInfo]:
+    """See :func:`generate`. ``wiping``: wipes masks, also if a step fails."""
     parameters, committee = request.parameters, context.committee
     request.check_committee(committee)
     n, primes = parameters.ring_degree, parameters.coeff_modulus
@@ -324,6 +331,7 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
             joint = session.joint_integers(protocol, count, NOISE_BITS + security - SMOOTH_BITS, SMOOTH, threshold, seed)
         elif contributes:
             masks = lift_masks(count, NOISE_BITS + security)
+            wiping.callback(wipe, masks)
         step_size = _lifted_at_a_time(contributors)
         pieces = [Segment(at, min(step_size, count - at)) for at in range(0, count, step_size)]
         if joint is not None:
@@ -343,7 +351,7 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
         tests = None
         if committee.authenticated:
             cuts = pieces_of(count, n)
-            tests = LiftTests(context, cuts, modulus, BOUND, seed)
+            tests = wiping.enter_context(LiftTests(context, cuts, modulus, BOUND, seed))
             tests.input_masks(LiftedDomain(protocol, domain, source, len(cuts)))
         else:
             source.wipe()

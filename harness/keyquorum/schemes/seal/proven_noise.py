@@ -54,17 +54,17 @@ class ProvenNoise:
     def _lift(self, first: Persistence, files: Sequence[Persistence], places: Sequence[Segment]) -> None:
         context, b, bits = self._context, self._noise.piece_bits, input_bits(self._context.committee.threshold)
         masks = lift_masks(self._count, bits)
-        tests = LiftTests(context, cuts := pieces_of(self._count, self._count), MERSENNE, 1 << b, self._seed)
-        try:
-            call = lift_open(contributors=context.parties, size=self._count, b=b, lam=bits - b, modulus=MERSENNE, x=Segment(0, self._count))
-            opened = self._run(MERSENNE, call, first, private=masks)
-            tests.input_masks(LiftedDomain(context.committee.field_protocol, f"F_{MERSENNE}", first, len(cuts)))
-            for q, file, place in zip(self._moduli, files, places, strict=True):
-                self._run(q, lift_close(contributors=context.parties, size=self._count, b=b), file, private=masks, public=[opened])
-                tests.input_masks(LiftedDomain(context.committee.field_protocol, f"F_{q}", file, len(cuts), place.start))
-        finally:
-            wipe(masks)
-        tests.run()
+        with LiftTests(context, cuts := pieces_of(self._count, self._count), MERSENNE, 1 << b, self._seed) as tests:
+            try:
+                call = lift_open(contributors=context.parties, size=self._count, b=b, lam=bits - b, modulus=MERSENNE, x=Segment(0, self._count))
+                opened = self._run(MERSENNE, call, first, private=masks)
+                tests.input_masks(LiftedDomain(context.committee.field_protocol, f"F_{MERSENNE}", first, len(cuts)))
+                for q, file, place in zip(self._moduli, files, places, strict=True):
+                    self._run(q, lift_close(contributors=context.parties, size=self._count, b=b), file, private=masks, public=[opened])
+                    tests.input_masks(LiftedDomain(context.committee.field_protocol, f"F_{q}", file, len(cuts), place.start))
+            finally:
+                wipe(masks)
+            tests.run()
 
     def _run(self, q: int, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = ()) -> Ints:
         committee = self._context.committee
