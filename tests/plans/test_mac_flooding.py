@@ -17,18 +17,22 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum._engine import budget_lift
+from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import list_parameter_sets, load
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BurnedKeyError, CiphertextError, CommitteeError, PolicyError
 from keyquorum.parties import PartyContext, mac_key, run_in_process
 from keyquorum.plans.decrypt import decrypt
+from keyquorum.schemes import encryption_of
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal import decrypt as decrypt_plan
 from keyquorum.schemes.seal.budget import LIFT_VARIANCE
+from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.policy import FloodPolicy, flooding_variance, noise_with_macs
 from keyquorum.schemes.seal.precision import key_precision
 from keyquorum.schemes.seal.uniform_noise import UniformNoise, roughness, uniform_noise
+from keyquorum.schemes.subset_shares import compare_key
 from keyquorum.sharing.lifted import LiftTests
 from numpy.typing import NDArray
 
@@ -371,6 +375,33 @@ def test_who_breaks_off_after_the_toss_burns_the_key(tmp_path: Path, ablated: bo
     else:
         with pytest.raises(BurnedKeyError):
             mac_key.check(members.mac_key_path(RECEIVER))
+
+
+def test_keys_that_nothing_shows_to_be_tested() -> None:
+    """Key generation marks a key whose lifted values were tested. The mark is in what parties compare before they use a key. Keys of earlier builds have none: they are read as before, and decrypt with a warning."""
+    members, material = _made(2)
+    info, scheme = material[0].info, encryption_of(material[0].info)
+    assert isinstance(info, SealKeyInfo) and info.lift_tested and SealKeyInfo.from_json(info.to_json()) == info
+    assert not any("semi-honest" in text for text in scheme.warnings(info))
+    old = SealKeyInfo.from_json({name: value for name, value in info.to_json().items() if name != "lift_tested"})
+    assert not old.lift_tested and "lift_tested" not in old.to_json() and old.digest != info.digest
+    with pytest.raises(ValueError, match="entries of other types"):
+        SealKeyInfo.from_json({**info.to_json(), "lift_tested": 1})
+    s = Seal(material[0])
+    ciphertext = s.encryptor.encrypt(s.encoder.encode([0.5], s.parameters.scale))
+    with pytest.warns(
+        SecurityWarning, match="mascot: decryptions under this key are semi-honest, as nothing shows that its secret is the same modulo all primes"
+    ):
+        (opened,) = api.decrypt_in_process(members, [replace(made, info=old) for made in material], [ciphertext.to_string()])
+    assert abs(np.asarray(s.encoder.decode(s.context.from_plain_str(opened.plaintext)))[0] - 0.5) < key_precision(old).largest
+
+    def one(context: PartyContext) -> None:
+        compare_key(context, Path("key"), old if context.party else info)
+
+    with pytest.raises(_engine.EngineError, match=r"key: party . computed another value"):
+        run_in_process(members, one)
+    of_others = api.keygen_in_process(api.in_process_committee(2, "semi"), SealRequest(tiny("ckks", 3), False, (), "cbd", WEAK))[0].info
+    assert isinstance(of_others, SealKeyInfo) and not of_others.lift_tested and not any("semi-honest" in text for text in scheme.warnings(of_others))
 
 
 def test_the_receiver_alone_has_the_result() -> None:

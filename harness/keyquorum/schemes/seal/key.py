@@ -23,7 +23,8 @@ PARMS = "parms"
 @dataclass(frozen=True, kw_only=True)
 class SealKeyInfo(KeyInfo):
     """Metadata of a key for SEAL: of its noise (``error_law``), which key-switching keys it has, and its policy. ``ring_secret``: whether the secret is shared modulo
-    2^64 as well, for decryptions in one ring."""
+    2^64 as well, for decryptions in one ring. ``lift_tested``: whether a committee with MACs made it on the embedded engine, with tests that secret and noise are the same integers in all domains
+    (:mod:`keyquorum.sharing.lifted`)."""
 
     parameters: ParameterSet
     error_law: str
@@ -31,6 +32,7 @@ class SealKeyInfo(KeyInfo):
     galois_elements: tuple[int, ...]
     policy: FloodPolicy
     ring_secret: bool = False
+    lift_tested: bool = False
     counted: ClassVar[bool] = True
 
     @property
@@ -40,10 +42,11 @@ class SealKeyInfo(KeyInfo):
         return tuple(SecretVector(domain, self.parameters.ring_degree) for domain in domains)
 
     def to_json(self) -> Plain:
-        """See :class:`.KeyInfo`. Keys without a secret modulo 2^64 have the metadata of earlier builds."""
+        """See :class:`.KeyInfo`. Keys without a secret modulo 2^64, and without tests of lifted values, have the metadata of earlier builds."""
         data = super().to_json()
-        if not self.ring_secret:
-            del data["ring_secret"]
+        for name in ("ring_secret", "lift_tested"):
+            if not data[name]:
+                del data[name]
         return data
 
     def most_decryptions(self, rounding: str) -> int | None:
@@ -61,7 +64,7 @@ class SealKeyInfo(KeyInfo):
         data["galois_elements"] = tuple(data["galois_elements"])
         info = SealKeyInfo(**data)
         info.check_types([info.error_law], info.galois_elements)
-        if type(info.relin) is not bool or type(info.ring_secret) is not bool:
+        if any(type(flag) is not bool for flag in (info.relin, info.ring_secret, info.lift_tested)):
             raise ValueError("entries of other types")
         return info
 

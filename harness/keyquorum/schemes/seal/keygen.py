@@ -434,6 +434,7 @@ def _generate(context: PartyContext, request: SealRequest, seed: bytes | None, w
             policy=request.policy,
             transcript=transcript.digest().hex(),
             ring_secret=ring_protocol is not None,
+            lift_tested=tests is not None and backend.name == "embedded",
         )
     return KeyMaterial(info, public, shares)
 

@@ -157,6 +157,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
             found.append(
                 f"{info.protocol}: decryptions under this key are semi-honest, as its secret has no shares in the ring: make a new key, with a plain modulus of at most some 21 bits"
             )
+        if protocol_named(info.protocol).macs and info.parameters.scheme == "ckks" and not info.lift_tested:
+            found.append(
+                f"{info.protocol}: decryptions under this key are semi-honest, as nothing shows that its secret is the same modulo all primes (it is of an earlier build, or was made on MP-SPDZ): make a new key on the embedded engine"
+            )
         return found
 
     def rotations(self, parameters: Parameters, steps: Sequence[int]) -> tuple[int, ...]:
