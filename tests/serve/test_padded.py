@@ -442,6 +442,12 @@ class Direct:
 
 
 @pytest.fixture(scope="module")
+def of_two(tmp_path_factory: pytest.TempPathFactory) -> Lwe:
+    """A committee beside the one that serves, which holds its MAC key."""
+    return lwe_of(tmp_path_factory.mktemp("two"), "spdz2k", 2)
+
+
+@pytest.fixture(scope="module")
 def of_three(tmp_path_factory: pytest.TempPathFactory) -> Lwe:
     return lwe_of(tmp_path_factory.mktemp("three"), "spdz2k", 3)
 
@@ -653,12 +659,12 @@ def pads_for_masks(rows: np.ndarray) -> None:
         (pads_for_masks, {"masks"}),
     ],
 )
-def test_pads_hide(lwe: Lwe, monkeypatch: pytest.MonkeyPatch, change: Callable[[np.ndarray], None] | None, seen: set[str]) -> None:
+def test_pads_hide(of_two: Lwe, monkeypatch: pytest.MonkeyPatch, change: Callable[[np.ndarray], None] | None, seen: set[str]) -> None:
     """One fixed message, 256 times. No pad or mask is there twice; they are uniform, and so are the shares of each party, which hide them from the others; and so is all that is opened.
     Pads of zero, one pad for all of a request, masks of zero, and pads in place of masks do not pass (128 times: a change has MACs that are right)."""
-    committee, count, requests = lwe[0], 64, 4 if change is None else 2
+    committee, count, requests = of_two[0], 64, 4 if change is None else 2
     api.encrypt(committee.folder, "key", [1] * count, committee.folder / "ones.lwe")
-    made = Direct((committee, lwe[1], (committee.folder / "ones.lwe").read_bytes()), requests * count)
+    made = Direct((committee, of_two[1], (committee.folder / "ones.lwe").read_bytes()), requests * count)
     padded = made.kinds[0].variant.padded
     assert padded is not None
     rows_of, size = LweVariant.for_receivers, 8 * padded.rows * count
