@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,65 @@ def test_distribution_of_the_secret() -> None:
     for change in (None, zeros):
         secret = _secret(_run(_checked_secret, change))
         assert chi_square_p(secret, uniform(range(-1, 2))) > 1e-6
+
+
+def _cells(values: Any, cells: int) -> Any:
+    """The index of the cell of [0, 2^61 - 1) in which each value is, of so many of the same size, a power of two."""
+    return values // (MERSENNE // cells + 1)
+
+
+def test_masks_of_the_proof_of_trits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are uniform in [0, 2^61 - 1), independent of the trits and of each other, and fresh in each call. False alarm: 10^-6 a case."""
+    size, bounds = 1 << 15, []
+    draw = keygen.uniform_below
+
+    def drawn(count: int, bound: int) -> Any:
+        bounds.append((count, bound))
+        return draw(count, bound)
+
+    monkeypatch.setattr(keygen, "uniform_below", drawn)
+    calls = [keygen._proven_trits(size).reshape(7, size) for _ in range(2)]
+    assert bounds == [(size, MERSENNE)] * 4
+    for u, v, x, y, *products in calls:
+        trits = u + 2 * v
+        assert set(trits.tolist()) == {0, 1, 2} and np.array_equal(products, [x * u, y * v, x * v])
+        assert chi_square_p(trits, uniform(range(3))) > 1e-6
+        for mask in (x, y):
+            assert 0 <= mask.min() and 0.999 * MERSENNE < mask.max() < MERSENNE
+            assert chi_square_p(_cells(mask, 64), uniform(range(64))) > 1e-6
+            assert chi_square_p(mask % 64, uniform(range(64))) > 1e-6
+            assert chi_square_p(16 * trits + _cells(mask, 16), uniform(range(48))) > 1e-6
+        assert chi_square_p(8 * _cells(x, 8) + _cells(y, 8), uniform(range(64))) > 1e-6
+        assert chi_square_p(_cells((x - y) % MERSENNE, 64), uniform(range(64))) > 1e-6
+    masks = np.concatenate([call[2:4].reshape(-1) for call in calls])
+    assert np.unique(masks).size == masks.size  # two are the same with 2^-28
+    first, second = calls
+    assert chi_square_p(_cells((first[2:4] - second[2:4]).reshape(-1) % MERSENNE, 64), uniform(range(64))) > 1e-6
+
+
+def test_arrays_that_held_trits_are_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the proof draws, and its private input, also if the run fails."""
+    kept: list[Any] = []
+
+    def keeping(draw: Callable[..., Any]) -> Callable[..., Any]:
+        def one(*arguments: Any) -> Any:
+            kept.append(draw(*arguments))
+            return kept[-1]
+
+        return one
+
+    for name in ("uniform_trits", "uniform_below", "_proven_trits"):
+        monkeypatch.setattr(keygen, name, keeping(getattr(keygen, name)))
+
+    def run(*_: Any, private: Any, **options: Any) -> None:
+        assert private.any()
+        raise RuntimeError("gone")
+
+    committee = SimpleNamespace(threshold=1, size=2)
+    context: Any = SimpleNamespace(committee=committee, backend=SimpleNamespace(run=run))
+    with pytest.raises(RuntimeError, match="gone"):
+        keygen._checked_secret(context, PROTOCOL, f"F_{MERSENNE}", 1024, None)
+    assert len(kept) == 4 and not any(array.any() for array in kept)
 
 
 def _wrong_body(program: str, domain: str, options: dict[str, Any]) -> None:

@@ -465,8 +465,10 @@ def _checked_secret(context: PartyContext, protocol: str, domain: str, size: int
     shares = Persistence()
     with wiped_on_failure(shares):
         call = trit_inputs(contributors=contributors, N=size)
-        opened = context.backend.run(protocol, domain, call, threshold=threshold, private=private, persistence=shares, seed=seed).words
-        wipe(private)
+        try:
+            opened = context.backend.run(protocol, domain, call, threshold=threshold, private=private, persistence=shares, seed=seed).words
+        finally:
+            wipe(private)
         _judge_trits(opened.reshape(contributors, -1))
         call = sample_ternary(contributors=contributors, N=size, trits="stored", indicators=Segment(0, shares.length))
         context.backend.run(protocol, domain, call, threshold=threshold, persistence=shares, seed=seed)
@@ -476,13 +478,22 @@ def _checked_secret(context: PartyContext, protocol: str, domain: str, size: int
 
 
 def _proven_trits(size: int) -> Ints:
-    """The private input of `trit_inputs` for fresh uniform trits, over the field in which secrets are made."""
+    """The private input of `trit_inputs` for fresh uniform trits, over the field in which secrets are made: 7 * size words in [0, 2^61 - 1). Its masks x and y are
+    uniform there, and used once: the program opens e = r u + x. Arrays that held trits or masks on the way are wiped."""
+    private = np.empty((7, size), dtype=np.int64)
+    u, v, x, y, xu, yv, xv = private
     trits = uniform_trits(size)
-    one, two = (trits == 1).astype(np.int64), (trits == 2).astype(np.int64)
-    x, y = uniform_below(size, MERSENNE), uniform_below(size, MERSENNE)
-    private = np.concatenate([one, two, x, y, x * one, y * two, x * two])
-    wipe(trits, one, two, x, y)
-    return private
+    np.bitwise_and(trits, 1, out=u)
+    np.right_shift(trits, 1, out=v)
+    wipe(trits)
+    for mask in (x, y):
+        drawn = uniform_below(size, MERSENNE)
+        mask[:] = drawn
+        wipe(drawn)
+    np.multiply(x, u, out=xu)
+    np.multiply(y, v, out=yv)
+    np.multiply(x, v, out=xv)
+    return private.reshape(-1)
 
 
 def _judge_trits(opened: Ints) -> None:
