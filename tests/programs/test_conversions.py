@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from keyquorum.bench.operands import summand_rows
+from keyquorum.dsl import ProgramIO, run_program
 from keyquorum.model.resources import program_path
+from keyquorum.schemes.seal import keygen
 
+from tests.plans.distributions import chi_square_p, uniform
+
+from .costs import PROGRAMS
 from .running import (
     ALL,
     EMULATE_FIELD,
@@ -21,6 +28,7 @@ from .running import (
     SEMI_RING,
     SEMI_RING_4,
     Backend,
+    at_every_party,
     run,
 )
 
@@ -218,6 +226,45 @@ def test_trits_are_proven(backend: Backend, contributors: int) -> None:
     shares, zeros = _proofs(backend, _proven(trits), 50)
     assert np.array_equal(shares.reshape(contributors, 2, 50), np.stack([trits == 1, trits == 2], axis=1))
     assert not zeros.any()
+
+
+class _Opening:
+    """An engine that keeps what is opened."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine, self._opened = engine, []  # type: ignore[var-annotated]
+
+    def open(self, value: Any) -> Any:
+        self._opened.append(self._engine.open(value))
+        return self._opened[-1]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def transcript(self) -> list[np.ndarray]:
+        return [np.asarray(self._engine.read(opened)).view(np.int64) for opened in self._opened]
+
+
+def test_proofs_of_trits_reveal_nothing() -> None:
+    """All that is opened: r, e = r u + x and f = r v + y of each contributor, and zeros. Of an honest one, whatever its trits are, e and f are uniform and have nothing to do with each
+    other: false alarm 10^-6 a case."""
+    size, q, cells = 1 << 13, keygen.MERSENNE, 32
+    honest = keygen._proven_trits(size)
+    private = [honest, np.zeros_like(honest)]
+
+    def one(session: Any) -> list[np.ndarray]:
+        engine = _Opening(session.engine("semi", f"F_{q}", "trit_inputs", 1, None))
+        run_program(engine, PROGRAMS / "trit_inputs.mpc", ["2", str(size)], ProgramIO(private_inputs=private[session.party]))
+        return engine.transcript()
+
+    r, e, f, _, _, *zeros = at_every_party(2, one)[1]
+    assert len(zeros) == 6 and not np.any(zeros) and np.unique(r).size == size
+    u, v, x, y = honest.reshape(7, size)[:4]
+    assert all((int(r[i]) * int(u[i]) + int(x[i]) - int(e[i])) % q == 0 == (int(r[i]) * int(v[i]) + int(y[i]) - int(f[i])) % q for i in range(size))
+    for fixed in range(3):
+        at = u + 2 * v == fixed
+        for seen in (e, f, (e - f) % q, (e - r) % q, (f - r) % q, (e - f + r) % q, (e - f - r) % q):
+            assert chi_square_p(seen[at] // (q // cells + 1), uniform(range(cells))) > 1e-6
 
 
 def test_what_is_no_trit_is_not_proven() -> None:
