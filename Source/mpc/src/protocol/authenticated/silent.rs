@@ -4,10 +4,9 @@
 //! 2^`levels` entries. The place is secret. A block costs a tree (`keyquorum_ot::trees`): of its leaves v_y the peer, which has the key α, knows all, and the party all but the one at the
 //! place a. The peer sends d = b' − Σ v_y, where b + b' = α·u are the shares of the MAC of the noise value u. With w_y = −v_y elsewhere and w_a = b + d + Σ v_y over y ≠ a
 //! the sums w + v are α·e. All else is linear and local: x = A·s + e, for a public matrix A, with A·(MAC of s) + w and A·(MAC of s) + v. By the assumption of learning
-//! parity with noise (LPN) over the domain, with noise in blocks, x is as good as random. Elements that are left over begin the next batch.
+//! parity with noise (LPN) over the field, with noise in blocks, x is as good as random. Elements that are left over begin the next batch.
 //!
-//! Schoppmann, Gascón, Reichert, Raykova, "Distributed vector-OLE" (CCS 2019); Weng, Yang, Katz, Wang, "Wolverine" (IEEE S&P 2021), section 5; modulo 2^l Baum, Braun, Munch-Hansen, Scholl,
-//! "Moz𝑍2𝑘arella" (CRYPTO 2022). Shares here are sums over all parties: s, places and noise are the same towards all peers, so that x is as well, without a correction.
+//! Schoppmann, Gascón, Reichert, Raykova, "Distributed vector-OLE" (CCS 2019); Weng, Yang, Katz, Wang, "Wolverine" (IEEE S&P 2021), section 5. Shares here are sums over all parties: s, places and noise are the same towards all peers, so that x is as well, without a correction.
 //!
 //! # Security
 //!
@@ -15,31 +14,34 @@
 //! them among the peers. Whatever it does makes MACs wrong by something that hangs on the keys, as in `values`.
 //!
 //! *A peer.* Of an honest party it sees corrections and shifts, which are under pads. By wrong sums or a wrong d it makes the MACs of a block wrong by a vector ε(a) that depends on the place a in that block alone. It passes the
-//! check below if it repairs the MACs, that is, if it knows all ε. That holds for the places in some set S_1 × S_2 × …, which it has chosen before; otherwise
-//! the check fails, and the key burns. So a check that passes says that the places are in these sets, and no more: of ℓ bits that the adversary learns of all places of a life it is caught with 1 − 2^-ℓ. This is
-//! the leakage of LPN with static leakage that Wolverine and Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020) have as well; the parameters below leave room for 40 bits.
+//! check below if it repairs the MACs. It sees the subsets before it commits to a repair, and a sum shows of ε a linear combination alone: errors that differ may have the same sums, but for 2^-44 they have not (`subset_sums`),
+//! which is counted. So but for 2^-44, it must know all ε. That holds for the places in some set S_1 × S_2 × …, which it has chosen before; otherwise
+//! the check fails, and the key burns. A check that passes says that the places are in these sets, and no more: of ℓ bits that the adversary learns of all places of a life it is caught with 1 − 2^-ℓ. ℓ may be a fraction: a set may lack one of
+//! 2^`levels` places. Bits of several blocks and batches add up (`crate::budget`). A check that fails says that a place is not in its set, and through the sums, what the errors were, so the places on which there was a bet: of this batch, whose x is never used.
+//! This is the leakage of LPN with static leakage that Wolverine and Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020) have as well; the parameters below leave room for 40 bits.
 //! What is wrong after the check is known to the adversary: later checks pass or fail whatever the secrets are.
 //!
-//! *The check* is that of sums of random subsets (`subset_sums`), of all elements, before any is used. One sum passes with 1/2 also modulo 2^l, where errors may be zero divisors, and the check of
-//! Wolverine does not hold.
+//! *The check* is that of sums of random subsets (`subset_sums`), of all elements, before any is used. One sum passes with 1/2, whatever the field.
 //!
-//! *The assumption.* Noise values are not zero, modulo 2^l they are odd: modulo 2 they are still one in every block (Liu, Wang, Yang, Yu, "The hardness of LPN over any integer ring and field for PCG applications",
-//! EUROCRYPT 2024, which shows that values without this condition halve the noise). Rows of A have [`WEIGHT`] ones at random places, as in Wolverine and Ferret.
-//! log2 of the costs of the known attacks ([`Shape`]s in their order; `tests` computes all lines but the algebraic ones):
+//! *The assumption.* It is used over prime fields of [`SHORTEST`] bits or more alone. Modulo 2^l it would be no harder than over F_2: 2^(l-1)·x is a sample of LPN there, and A has dual words of
+//! even weight over F_2 that are much lighter than those over a large field. Over short primes a value is guessed with a noticeable chance. Noise values are not zero.
+//! Rows of A have [`WEIGHT`] ones at random places, as in Wolverine and Ferret.
+//! log2 of the costs of the known attacks ([`Shape`]s in their order; `tests` computes all lines but the algebraic one):
 //!
 //! | elements that are made | 2^13 | 2^15 | 2^17 |
 //! | --- | --- | --- | --- |
 //! | length of s, blocks | 2^11, 2^9 | 2^13, 2^9 | 2^14, 2^10 |
 //! | guess entries without noise (pooled Gauss, Prange), without elimination | 212 | 212 | 197 |
-//! | the same modulo 2, where a block has a known sum | 153 | 197 | 184 |
-//! | the same modulo 2 after 40 bits about places leaked | 106 | 147 | 140 |
-//! | advantage of one linear test of the least weight that A is expected to have | 143 | 143 | 122 |
-//! | algebraic with guesses (Briaud, Øygarden, EUROCRYPT 2023), field | 207 | 232 | 188 |
-//! | the same modulo 2 | 151 | 216 | 177 |
+//! | the same after 40 bits about places leaked | 161 | 161 | 152 |
+//! | 1 / advantage of one linear test of the least weight that A is expected to have | 143 | 143 | 122 |
+//! | the same after 40 bits leaked about the places that the test takes | 96 | 96 | 80 |
+//! | algebraic with guesses (Briaud, Øygarden, EUROCRYPT 2023) | 207 | 232 | 188 |
 //!
+//! So the least cost is 2^188, and that of elimination after a leak 2^152; what a leak saves an algebraic attack has not been computed. The least linear test has advantage 2^-122. It takes a dual word of least weight,
+//! and nobody knows how to find one. 40 bits are leaked with 2^-40, so such a test after them has 2^-136, and 2^-120 for the largest batch.
 //! The algebraic costs are twice log2 of the number of monomials up to the degree of regularity, for the best number of guesses. Blocks of the same length beside shorter secrets do not resist: parameters of programs for
 //! prime fields from before that attack (a secret of 5,060 for 166,400 elements in blocks of 64) have 69 in this count.
-//! Information set decoding brings no more than the first line over large fields (Liu et al., section 4). Nobody knows how to find linear tests of least weight.
+//! Information set decoding brings no more than the first line over large fields (Liu, Wang, Yang, Yu, "The hardness of LPN over any integer ring and field for PCG applications", EUROCRYPT 2024, section 4).
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg};
 use keyquorum_ot::extension::sliced::Kind;
@@ -59,6 +61,8 @@ use crate::value::{Share, zip};
 
 /// Ones in a row of A.
 const WEIGHT: usize = 10;
+/// Bits of the shortest prime.
+const SHORTEST: u32 = 40;
 /// Fewer elements are multiplied by keys one by one: of 4,000 that costs as many bytes as to begin here, and ten rounds less.
 pub(super) const LEAST: usize = 8192;
 /// Kept for the next batch of the first shape.
@@ -135,9 +139,9 @@ pub(super) struct Fill {
     shape: Shape,
 }
 
-/// Whether residues of 128 bits are uniform enough for the domain, and keys are short.
+/// Whether the assumption is made over this domain: prime fields of [`SHORTEST`] bits or more, which are short enough for residues of 128 bits to be uniform.
 pub(super) fn fits(kind: DomainKind) -> bool {
-    matches!(kind, DomainKind::Fq(_) | DomainKind::Z2k(_))
+    matches!(kind, DomainKind::Fq(q) if q >> (SHORTEST - 1) != 0)
 }
 
 /// Which of the elements that are asked for come from these pools, and the batches that must be made before.
@@ -288,29 +292,19 @@ fn begin<A: Arithmetic>(fills: Vec<Fill>) -> SendFn<Authenticated<A>, Vec<Begun<
     })
 }
 
-/// The differences of fresh noise values, which are not zero, modulo 2^l odd, and the last elements of a base.
+/// The differences of fresh noise values, which are not zero, and the last elements of a base.
 fn shifts<A: Arithmetic>(
     p: &mut Authenticated<A>,
     fill: Fill,
     base: &Share<A::E>,
 ) -> Result<Vec<A::E>> {
     let mut values = p.draw(fill.shape.blocks);
-    match p.domain.kind() {
-        DomainKind::Z2k(_) => {
-            let one = p.domain.one().to_u128();
-            for value in values.iter_mut() {
-                *value = A::E::from_u128_wrapping(value.to_u128() | one);
-            }
-        }
-        // Whether an element is drawn again shows that it was zero, and is another one now.
-        _ => {
-            for value in values.iter_mut() {
-                while *value == p.domain.zero() {
-                    let mut again = Zeroizing::new([p.domain.zero()]);
-                    p.domain.random(&mut p.private, again.as_mut_slice());
-                    [*value] = *again;
-                }
-            }
+    // Whether an element is drawn again shows that it was zero, and is another one now.
+    for value in values.iter_mut() {
+        while *value == p.domain.zero() {
+            let mut again = Zeroizing::new([p.domain.zero()]);
+            p.domain.random(&mut p.private, again.as_mut_slice());
+            [*value] = *again;
         }
     }
     let places = base.part(0)?.get(fill.shape.secret()..);
@@ -583,20 +577,38 @@ mod tests {
         let secret = |shape: Shape| shape.secret() as f64;
         // What a bit about a place gives at most: log 2 entries of a block without noise, of as many blocks.
         let leaked = |shape: Shape| 40.0 * (1 << shape.levels) as f64 * 2f64.ln();
-        let parities = |shape: Shape| secret(shape) - shape.blocks as f64;
         let plain = row(&|shape| without_noise(shape, secret(shape)));
-        let binary = row(&|shape| without_noise(shape, parities(shape)));
-        let after = row(&|shape| without_noise(shape, parities(shape) - leaked(shape)));
-        let tests = row(&|shape| without_noise(shape, least_weight(shape) as f64));
+        let after = row(&|shape| without_noise(shape, secret(shape) - leaked(shape)));
+        let least = |shape: Shape| least_weight(shape) as f64;
+        let tests = row(&|shape| without_noise(shape, least(shape)));
+        let bets = row(&|shape| without_noise(shape, least(shape) - leaked(shape)));
         assert_eq!(
-            [plain, binary, after, tests],
+            [plain, after, tests, bets],
             [
                 [212, 212, 197],
-                [153, 197, 184],
-                [106, 147, 140],
-                [143, 143, 122]
+                [161, 161, 152],
+                [143, 143, 122],
+                [96, 96, 80]
             ]
         );
+    }
+
+    /// Rings have samples over F_2, and over short primes values are guessed.
+    #[test]
+    fn the_assumption_is_made_over_long_primes_alone() {
+        for kind in [
+            DomainKind::Bits,
+            DomainKind::Z2k(64),
+            DomainKind::Z2k(112),
+            DomainKind::Fq((1 << 36) - 5),
+            DomainKind::Fq((1 << 39) - 7),
+            DomainKind::WideFq((1 << 126) + 1),
+        ] {
+            assert!(!fits(kind), "{kind}");
+        }
+        for q in [(1 << 40) - 87, (1 << 48) - 59, (1 << 61) - 1] {
+            assert!(fits(DomainKind::Fq(q)), "{q}");
+        }
     }
 
     #[test]

@@ -241,6 +241,10 @@ fn finding_12_blocked_every_deviation_is_caught_by_its_check() {
     let mut all = Vec::new();
     for protocol in ["spdz2k", "mascot"] {
         for (deviation, program, two, three) in CASES {
+            // Modulo 2^k elements are multiplied by keys one by one, however many.
+            if (protocol, program) == ("spdz2k", Program::Many) {
+                continue;
+            }
             for (n, check) in [(2, two), (3, three)] {
                 let Some(check) = check else { continue };
                 all.extend(
