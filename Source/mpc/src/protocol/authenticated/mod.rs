@@ -3,7 +3,7 @@
 //!
 //! x = Σ x_i; party i has a key α_i of 48 bits, and the parties share x·α for α = Σ α_i: part 0 of a share is x_i, part 1 the
 //! share of the MAC. That everybody has one key towards all others is checked first (`keys`). Modulo 2^k both live modulo 2^(k + 48); a value is what they say modulo 2^k, and what a program opens
-//! is masked by 2^k times a random element. MACs are sharings of x·α_j by pairs of parties (`values`; `silent`, where there are many), triples come from
+//! is masked by 2^k times a random element. MACs are sharings of x·α_j by pairs of parties (`values`; `silent`, where there are many over a field), triples come from
 //! oblivious transfer with amplified privacy, checked by sums of random subsets (`triples`, `subset_sums`), bits that are shared in both domains from products of choice
 //! bits with random elements, put in buckets (`mixed`, `dabits`), numbers with their bits from cut and choose (`edabits`). What is opened is verified (`verify`) before a value is given to the caller, before the program opens something else, and at
 //! the end of every batch of correlated randomness.
@@ -192,7 +192,7 @@ impl<A: Arithmetic> Authenticated<A> {
         if self.me == 0 {
             self.domain.add_assign(share.part_mut(0)?, values);
         }
-        let mut product = values.to_vec();
+        let mut product = Zeroizing::new(values.to_vec());
         self.domain.mul_scalar_assign(&mut product, self.key);
         self.domain.add_assign(share.part_mut(1)?, &product);
         Ok(())
@@ -382,7 +382,7 @@ impl<A: Arithmetic> Authenticated<A> {
     fn differences(&self, share: &Share<A::E>, values: &[A::E]) -> Result<Zeroizing<Vec<A::E>>> {
         share.check(PARTS, values.len())?;
         let mut differences = Zeroizing::new(share.part(1)?.to_vec());
-        let mut product = values.to_vec();
+        let mut product = Zeroizing::new(values.to_vec());
         self.domain.mul_scalar_assign(&mut product, self.key);
         self.domain.sub_assign(&mut differences, &product);
         Ok(differences)

@@ -200,7 +200,7 @@ struct Begun<A: Arithmetic> {
     fill: Fill,
     base: Share<A::E>,
     /// What must be added to make them noise values. Empty where the owner is another.
-    shifts: Vec<A::E>,
+    shifts: Zeroizing<Vec<A::E>>,
 }
 
 /// A task that makes batches, and puts them into the pools. It takes [`subset_sums::CHECKS`] random elements. 13 rounds, 14 among more than two parties.
@@ -282,7 +282,7 @@ fn begin<A: Arithmetic>(fills: Vec<Fill>) -> SendFn<Authenticated<A>, Vec<Begun<
                         .ok_or_else(EngineError::uneven)?;
                     let shifts = match fill.owner == p.me {
                         true => shifts(p, fill, &base)?,
-                        false => Vec::new(),
+                        false => Zeroizing::default(),
                     };
                     begun.push(Begun { fill, base, shifts });
                 }
@@ -297,7 +297,7 @@ fn shifts<A: Arithmetic>(
     p: &mut Authenticated<A>,
     fill: Fill,
     base: &Share<A::E>,
-) -> Result<Vec<A::E>> {
+) -> Result<Zeroizing<Vec<A::E>>> {
     let mut values = p.draw(fill.shape.blocks);
     // Whether an element is drawn again shows that it was zero, and is another one now.
     for value in values.iter_mut() {
@@ -310,7 +310,7 @@ fn shifts<A: Arithmetic>(
     let places = base.part(0)?.get(fill.shape.secret()..);
     p.domain
         .sub_assign(&mut values, places.ok_or_else(EngineError::uneven)?);
-    Ok(values.to_vec())
+    Ok(values)
 }
 
 /// Makes the last elements noise values: their owners broadcast the differences. One round.
@@ -334,7 +334,7 @@ fn shift<A: Arithmetic>(begun: Vec<Begun<A>>) -> SendFn<Authenticated<A>, Vec<Be
                 let (owner, shape) = (batch.fill.owner, batch.fill.shape);
                 let mut shifts = match owner == p.me {
                     true => batch.shifts.clone(),
-                    false => inbox.take(&domain, owner, shape.blocks)?,
+                    false => Zeroizing::new(inbox.take(&domain, owner, shape.blocks)?),
                 };
                 let noise = |part: &mut [A::E], shifts: &[A::E]| {
                     let noise = part.get_mut(shape.secret()..);
