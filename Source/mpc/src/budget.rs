@@ -3,23 +3,26 @@
 //! Everything statistical is here: how large buckets, tests and masks must be so that the chances of all batches, checks and values of a
 //! key's life add up to less than 2^-[`TOTAL_BITS`]. Computational assumptions (128 bits) are not counted: one of them is that of the hash of OTs' strings
 //! (AES with tweaks, which are known in advance), where who evaluates AES p times distinguishes strings of q OTs of a link from random with about
-//! p·q/2^128, so 2^88 evaluations for 2^40 OTs. There are two kinds of terms.
+//! p·q/2^128, so 2^88 evaluations for 2^40 OTs. Another is that of the nodes of trees of noise, whose hash has no tweak: there q is the number of nodes of all trees of all links in the life of a key, two for an
+//! element that they make: 2^88 evaluations for 2^40 nodes. There are two kinds of terms.
 //!
 //! # Attempts
 //!
 //! A deviation that can win (a bet on leaky triples, a wrong opening, wrong numbers under wrong tests) is an *attempt*. It wins with a
 //! probability p, passes unnoticed without having won with a probability s, and otherwise fails a check, which burns the MAC key: no
-//! attempt comes after it. If V is the most that an adversary can win with, then V ≤ p + s·V for its first attempt, so V ≤ p/(1 − s), and
-//! that holds for the kind of attempt with the largest p/(1 − s), **whatever the number of batches and of attempts of any kind**. Several attempts under one
-//! check must all pass it: of two, p₁·s₂ + p₂·s₁ + p₁·p₂ is less than the larger p, as every s is at most 1/2 and every p far below.
+//! attempt comes after it. Let c be the largest p/(1 − s) of all kinds: **the premise is p ≤ c·(1 − s), for every kind**. If V is the most that an adversary can win with, then V ≤ p + s·V for its first attempt, so V ≤ c,
+//! **whatever the number of batches and of attempts of any kind**. Several attempts under one check must all pass it. Two of them win with p₁·s₂ + p₂·(s₁ + p₁) ≤ c·((1 − s₁)·s₂ + 1 − s₂) = c·(1 − s₁·s₂), and pass with s₁·s₂:
+//! the premise holds for them together as well. s need not be small.
 //! The premise, kind by kind ([`attempts`]):
 //!
 //! * *Leaky ANDs in buckets of B.* An adversary that bets on k leaky triples passes with 2^-k; to break a triple it needs all of a bucket: k ≥ B ≥
 //!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
 //! * *daBits.* The same with the bits of one honest party, of which the first party's have one at a fixed position ([`dabit_buckets`]).
 //!   Wrong MACs that nobody guessed pass the 48 subset sums with 2^-44: who makes them sees the subsets before it commits to a repair.
-//! * *Trees of noise* (`protocol::authenticated::silent`). Wrong trees pass the subset sums with 2^-44, or if ℓ bits of secret places are guessed, with 2^-ℓ. Such a guess wins
-//!   nothing by itself: it makes the assumption of learning parity with noise weaker, whose parameters leave room for the 40 bits that somebody learns with 2^-40.
+//! * *Trees of noise* (`protocol::authenticated::silent`). A bet on a place may exclude only one of 16, 64 or 128: it passes with s = 15/16, 63/64 or 127/128. It wins if the place is excluded, which has 1 − s, and wrong MACs pass the
+//!   subset sums all the same, with 2^-44. So p ≤ c·(1 − s) for c = 2^-44. Who passes learns log2(1/s) bits about places, which may be a fraction of a bit. They add up over all bets, blocks and batches of a life,
+//!   as the s are multiplied: ℓ bits are learned with 2^-ℓ at most. They win
+//!   nothing by themselves: they make the assumption of learning parity with noise weaker, whose parameters leave room for the 40 bits that somebody learns with 2^-40.
 //! * *Two keys of elements* among three and more parties pass their check with 2^-48, and so does *another key* than that of stored shares
 //!   (`protocol::authenticated::keys`).
 //! * *MAC checks.* A wrong opening passes with the guess of a key or with a linear combination that vanishes; nothing passes without having won, s is

@@ -6,7 +6,7 @@
 //! Nothing here is checked: what sums are wrong makes leaves wrong, which callers must find by what they make of them.
 //!
 //! Children of a node x are π(x ⊕ 1) ⊕ x ⊕ 1 and π(x ⊕ 2) ⊕ x ⊕ 2 for the public permutation π of [`Hash`]: pseudorandom in the ideal permutation model, where
-//! p evaluations of AES tell q nodes from random ones with about p·q/2^128.
+//! p evaluations of AES tell q nodes from random ones with about p·q/2^128. There is no tweak: q counts the nodes of all trees.
 
 use zeroize::{Zeroize, Zeroizing};
 
