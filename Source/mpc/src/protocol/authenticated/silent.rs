@@ -26,7 +26,7 @@
 //! *The assumption.* It is used over prime fields of [`SHORTEST`] bits or more alone. Modulo 2^l it would be no harder than over F_2: 2^(l-1)·x is a sample of LPN there, and A has dual words of
 //! even weight over F_2 that are much lighter than those over a large field. Over short primes a value is guessed with a noticeable chance. Noise values are not zero.
 //! Rows of A have [`WEIGHT`] ones at random places, as in Wolverine and Ferret.
-//! log2 of the costs of the known attacks ([`Shape`]s in their order; `tests` computes all lines but the algebraic one):
+//! log2 of the costs of the known attacks ([`Shape`]s in their order; `tests` computes all lines but the algebraic ones):
 //!
 //! | elements that are made | 2^13 | 2^15 | 2^17 |
 //! | --- | --- | --- | --- |
@@ -35,11 +35,13 @@
 //! | the same after 40 bits about places leaked | 161 | 161 | 152 |
 //! | 1 / advantage of one linear test of the least weight that A is expected to have | 143 | 143 | 122 |
 //! | the same after 40 bits leaked about the places that the test takes | 96 | 96 | 80 |
-//! | algebraic with guesses (Briaud, Øygarden, EUROCRYPT 2023) | 207 | 232 | 188 |
+//! | algebraic with guesses (Briaud, Øygarden, EUROCRYPT 2023) | 203 | 216 | 182 |
+//! | the same after 40 bits about places leaked | 162 | 174 | 142 |
 //!
-//! So the least cost is 2^188, and that of elimination after a leak 2^152; what a leak saves an algebraic attack has not been computed. The least linear test has advantage 2^-122. It takes a dual word of least weight,
+//! So the least cost is 2^182, and 2^142 after a leak. The least linear test has advantage 2^-122. It takes a dual word of least weight,
 //! and nobody knows how to find one. 40 bits are leaked with 2^-40, so such a test after them has 2^-136, and 2^-120 for the largest batch.
-//! The algebraic costs are twice log2 of the number of monomials up to the degree of regularity, for the best number of guesses. Blocks of the same length beside shorter secrets do not resist: parameters of programs for
+//! The algebraic costs are 2·log2 C(k + d, d) and the guesses. k is the length of s without the entries that are guessed to have no noise, d the first degree in which (1 − z)^(n − k' − h)·Π(1 + (β_i − 1)·z)
+//! has no positive coefficient, for n elements, k' the length of s, h blocks, and β_i entries of block i that are not guessed, for the best number of guesses in all or some blocks. A leak of 40 bits gives entries without a guess, as above. Blocks of the same length beside shorter secrets do not resist: parameters of programs for
 //! prime fields from before that attack (a secret of 5,060 for 166,400 elements in blocks of 64) have 69 in this count.
 //! Information set decoding brings no more than the first line over large fields (Liu, Wang, Yang, Yu, "The hardness of LPN over any integer ring and field for PCG applications", EUROCRYPT 2024, section 4).
 
