@@ -164,7 +164,7 @@ def test_masks_of_the_proof_of_trits(monkeypatch: pytest.MonkeyPatch) -> None:
         assert set(trits.tolist()) == {0, 1, 2} and np.array_equal(products, [x * u, y * v, x * v])
         assert chi_square_p(trits, uniform(range(3))) > 1e-6
         for mask in (x, y):
-            assert 0 <= mask.min() and 0.999 * MERSENNE < mask.max() < MERSENNE
+            assert mask.min() >= 0 and 0.999 * MERSENNE < mask.max() < MERSENNE
             assert chi_square_p(_cells(mask, 64), uniform(range(64))) > 1e-6
             assert chi_square_p(mask % 64, uniform(range(64))) > 1e-6
             assert chi_square_p(16 * trits + _cells(mask, 16), uniform(range(48))) > 1e-6
