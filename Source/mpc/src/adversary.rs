@@ -30,6 +30,12 @@ pub(crate) enum Site {
     Shift,
     /// The trees of a peer's noise, and what makes its MACs fit, to each peer.
     Trees,
+    /// The choices of our OTs for the places of our noise, a word each: seen.
+    Places,
+    /// What our pseudorandom elements are made of, noise values last: seen.
+    Base,
+    /// Our pseudorandom elements, before they are checked: seen.
+    Pseudorandom,
     /// The choices of the OTs of triples, in blocks of 128, towards each peer.
     Choices,
     /// The proof for the check of these OTs, to each peer.

@@ -32,6 +32,9 @@ impl Adversary for Refusing {
     }
 
     fn bytes(&self, site: Site, to: Option<usize>, message: &mut Vec<u8>) {
+        if site == self.after {
+            self.ready.store(true, Ordering::SeqCst);
+        }
         if site == Site::Reveal && to == Some(0) && self.ready.load(Ordering::SeqCst) {
             message.clear();
         }
@@ -61,6 +64,9 @@ fn refused_challenges_blocked_count_as_failed_checks() {
         ("spdz2k", Site::Product, Program::Product),
         ("mascot", Site::Product, Program::Product),
         ("mascot", Site::Opening, Program::Sum),
+        // The subsets for what was made with trees, and the sums themselves.
+        ("mascot", Site::Trees, Program::Many),
+        ("mascot", Site::SubsetSums, Program::Many),
     ] {
         let error = refused(protocol, after, program);
         assert!(
