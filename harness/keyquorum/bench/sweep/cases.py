@@ -67,7 +67,7 @@ class Case:
         majority = "dishonest majority" if PROTOCOLS[self.protocol].dishonest_majority else "honest majority"
         programs = self.suite in ("primitives", "sampling", "conversion")
         if PROTOCOLS[self.protocol].macs:
-            # With MACs single programs are secure against malicious parties. Plans are not: a party may give two programs different inputs.
+            # With MACs single programs are secure against malicious parties, and so are the plans that SECURITY.md names. The label of plans promises less, and stays: with it, rows are found again.
             return f"{'malicious with abort' if programs else 'semi-honest (programs with MACs)'}, {majority}"
         return f"semi-honest, {majority}"
 
