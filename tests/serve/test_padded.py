@@ -452,6 +452,12 @@ def of_three(tmp_path_factory: pytest.TempPathFactory) -> Lwe:
     return lwe_of(tmp_path_factory.mktemp("three"), "spdz2k", 3)
 
 
+@pytest.fixture(scope="module")
+def of_two(tmp_path_factory: pytest.TempPathFactory) -> Lwe:
+    """Another committee than that of the daemons, which hold its MAC key."""
+    return lwe_of(tmp_path_factory.mktemp("two"), "spdz2k", 2)
+
+
 @pytest.fixture
 def three(of_three: Lwe) -> Iterator[Direct]:
     made = Direct(of_three, 4 * COUNT)
