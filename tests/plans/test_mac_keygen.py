@@ -149,7 +149,8 @@ def _cells(values: Any, cells: int) -> Any:
 
 def test_masks_of_the_proof_of_trits(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are uniform in [0, 2^61 - 1), independent of the trits and of each other, and fresh in each call. False alarm: 10^-6 a case."""
-    size, bounds = 1 << 15, []
+    size = 1 << 15
+    bounds: list[tuple[int, int]] = []
     draw = keygen.uniform_below
 
     def drawn(count: int, bound: int) -> Any:

@@ -232,7 +232,8 @@ class _Opening:
     """An engine that keeps what is opened."""
 
     def __init__(self, engine: Any) -> None:
-        self._engine, self._opened = engine, []  # type: ignore[var-annotated]
+        self._engine = engine
+        self._opened: list[Any] = []
 
     def open(self, value: Any) -> Any:
         self._opened.append(self._engine.open(value))
