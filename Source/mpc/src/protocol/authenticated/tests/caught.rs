@@ -23,7 +23,7 @@ const MANY: u64 = 9000;
 pub(super) enum Program {
     /// A sum of inputs of the first party and the last.
     Sum,
-    /// So many inputs of both that their masks are made without a message for each.
+    /// So many inputs of all that their masks are made without a message for each.
     Many,
     /// Their product.
     Product,
@@ -48,7 +48,12 @@ impl Program {
             Self::Many => {
                 let values: Vec<i64> = (0..MANY as i64).collect();
                 let (x, y) = (input(engine, 0, &values)?, input(engine, n - 1, &values)?);
-                let sum = engine.add(&x, &y)?;
+                let mut sum = engine.add(&x, &y)?;
+                // Whoever is the victim has trees.
+                for middle in 1..n - 1 {
+                    let zeros = input(engine, middle, &[0; MANY as usize])?;
+                    sum = engine.add(&sum, &zeros)?;
+                }
                 let opened = engine.open(&sum)?;
                 engine.read(&opened)
             }
