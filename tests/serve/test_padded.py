@@ -442,12 +442,6 @@ class Direct:
 
 
 @pytest.fixture(scope="module")
-def of_two(tmp_path_factory: pytest.TempPathFactory) -> Lwe:
-    """A committee beside the one that serves, which holds its MAC key."""
-    return lwe_of(tmp_path_factory.mktemp("two"), "spdz2k", 2)
-
-
-@pytest.fixture(scope="module")
 def of_three(tmp_path_factory: pytest.TempPathFactory) -> Lwe:
     return lwe_of(tmp_path_factory.mktemp("three"), "spdz2k", 3)
 
