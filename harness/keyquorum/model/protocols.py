@@ -136,9 +136,9 @@ def _protocol(row: Json) -> Protocol:
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in map(_protocol, _engine.protocol_table())})
 """All protocols by name, in the order in which lists show them."""
 COMMITTEES: Mapping[str, Protocol] = MappingProxyType({p.name: p for p in PROTOCOLS.values() if p.committee})
-"""Protocols of which a committee can be made. With MACs, and where products are verified, every single program is secure against malicious parties. Of plans those
-are that declare it (:attr:`.Committee.verifies_products`), and with MACs keys of SEAL and LWE, exact decryption of BFV and BGV, and decryption of LWE to a party: in others nothing proves that what a party gives to two
-programs is the same."""
+"""Protocols of which a committee can be made. With MACs, and where products are verified, every single program is secure against malicious parties. Of plans this
+holds for those that declare it (:attr:`.Committee.verifies_products`). With MACs it holds for keys of SEAL and LWE, decryption of BFV, BGV, CKKS and LWE to a party, served decryption of BFV, BGV and LWE, and AES for
+receivers. In others nothing proves that what a party gives to two programs is the same."""
 DEFAULT_PROTOCOL = next(iter(PROTOCOLS))
 """Default protocol of single programs: the first of the table."""
 DEFAULT_COMMITTEE = PROTOCOLS[DEFAULT_PROTOCOL].field_protocol

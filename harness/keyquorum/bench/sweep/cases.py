@@ -67,7 +67,8 @@ class Case:
         majority = "dishonest majority" if PROTOCOLS[self.protocol].dishonest_majority else "honest majority"
         programs = self.suite in ("primitives", "sampling", "conversion")
         if PROTOCOLS[self.protocol].macs:
-            # With MACs single programs are secure against malicious parties, and so are the plans that SECURITY.md names. The label of plans promises less, and stays: with it, rows are found again.
+            # With MACs single programs are secure against malicious parties, and so are the plans that SECURITY.md names. Plans keep the old label, which promises less:
+            # stored rows are matched by it.
             return f"{'malicious with abort' if programs else 'semi-honest (programs with MACs)'}, {majority}"
         return f"semi-honest, {majority}"
 
