@@ -17,7 +17,13 @@ hypothesis.settings.load_profile("keyquorum")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-LONGEST = ("cli/test_commands.py", "faults/test_disagreement.py", "adversaries/test_adversaries.py", "programs/test_samplers.py", "serve/test_padded.py")
+LONGEST = (
+    "cli/test_commands.py",
+    "faults/test_disagreement.py",
+    "adversaries/test_adversaries.py",
+    "programs/test_samplers.py",
+    "serve/test_padded.py",
+)
 """Files of tests that take longest: they begin first, as a file is for one process alone."""
 
 
