@@ -2,7 +2,7 @@
 the semi-honest protocols below them, and MP-SPDZ's executables for malicious parties.
 
 ``python -m keyquorum.bench.verified``: every row is a small program that runs unmodified on both engines, one process a party. What is measured is the whole program, with
-its preprocessing, and with all checks before its output, by the clock of the slowest party; bytes are those of all parties. Medians. The embedded engine's links
+its preprocessing, and with all checks before its output: by the clock of the slowest party, of MP-SPDZ by the time that party 0 prints; bytes are those of all parties. Medians. The embedded engine's links
 are encrypted, as are those of MP-SPDZ. MP-SPDZ's columns need MP_SPDZ_HOME, a built checkout; executables that are not built there are left out. A row's last line is
 ``verified: row=… protocol=… engine=… seconds=… mb=… rounds=… cpu_seconds=…``. The factors are those between the embedded engine and the least of MP-SPDZ's executables.
 """
