@@ -13,7 +13,7 @@
 //! Error: the factors miss a wrong product with probability (v + 1)/2^47 (a polynomial of degree v in τ, linear in β), the step with 2v/2^47.
 
 use keyquorum_math::{Domain, Element, Prg, ROW};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::check::{Claim, Task, reduce, repetitions, steps, values};
 use super::coins::toss;
@@ -243,7 +243,7 @@ fn polynomial<R: Domain>(
             values(base, y, n, positions, variables, of_y)?;
         }
         let factors = factors.of_terms(from, positions.1)?;
-        let mut product = vec![base.zero(); width];
+        let mut product = Zeroizing::new(vec![base.zero(); width]);
         // The first is not claimed.
         for (point, sum) in sums.chunks_exact_mut(ROW).enumerate().skip(1) {
             product.fill(base.zero());
@@ -356,6 +356,7 @@ fn at<R: Domain>(ring: &Galois<R>, vector: &[R::E], weights: &[Vec<R::E>]) -> Re
             all.extend(row.iter().take(DEGREE));
         }
     }
+    words.zeroize();
     Ok(all)
 }
 
