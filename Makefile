@@ -23,7 +23,7 @@ help:
 	@echo "make bench         the full sweeps, results/report, tables of results and figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
 	@echo "make bench-decrypt  threshold decryption of LWE and BFV, offline and online: time, rounds, bits, storage"
 	@echo "make check-decrypt  10^6 decryptions of every rounding (ITEMS=: fewer), and how many are wrong (RECORD=1: kept in results/exactness.csv)"
-	@echo "make bench-keygen  key generation at N=16384: time, bytes, rounds, memory"
+	@echo "make bench-keygen  key generation: time, bytes, rounds, memory, semi-honest beside malicious"
 	@echo "make fuzz          damaged files and messages for every parser (SECONDS=: of each, 20; SEED=fresh: others; INPUT=: a saved one)"
 	@echo "make parity        every program on MP-SPDZ as well (MP_SPDZ_HOME), side by side"
 	@echo "make audit         every attack of the security review: blocked, and successful where the remedy is taken out"

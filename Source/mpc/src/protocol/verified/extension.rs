@@ -1,6 +1,7 @@
 //! The rings in which products are verified: a field itself, or a Galois ring over Z_2^k.
 
 use keyquorum_math::{Domain, Prg, ROW};
+use zeroize::Zeroize;
 
 use crate::error::{EngineError, Result};
 use crate::value::same;
@@ -95,27 +96,29 @@ pub(crate) const DEGREE: usize = 47;
 /// Its middle exponent.
 const MIDDLE: usize = 5;
 
+/// Coefficients of a product before it is reduced.
+const PRODUCT: usize = 2 * DEGREE - 1;
+
 impl<R: Domain> Galois<R> {
     /// Over this ring.
     pub fn new(ring: R) -> Self {
         Self { ring }
     }
 
-    /// A polynomial of degree below 2·47 − 1, reduced.
-    fn reduce(&self, mut product: Vec<R::E>) -> Vec<R::E> {
-        // X^(47 + i) = −X^(5 + i) − X^i, from the highest on.
-        for i in (DEGREE..product.len()).rev() {
-            let Some(high) = product.get(i).copied() else {
-                continue;
-            };
-            for to in [i - DEGREE, i - DEGREE + MIDDLE] {
-                if let Some(low) = product.get_mut(to) {
-                    *low = self.ring.sub(*low, high);
-                }
-            }
+    /// A product of two elements, reduced in its place: the first words are the element.
+    fn reduce(&self, product: &mut [R::E; PRODUCT]) {
+        let (low, high) = product.split_at_mut(DEGREE);
+        // X^(47 + i) = −X^(5 + i) − X^i. Where 5 + i is 47 or more, this is done first.
+        let (inner, top) = high.split_at_mut(DEGREE - MIDDLE);
+        for (to, &word) in inner.iter_mut().zip(&*top) {
+            *to = self.ring.sub(*to, word);
         }
-        product.truncate(DEGREE);
-        product
+        for (to, &word) in low.iter_mut().skip(MIDDLE).zip(&*inner) {
+            *to = self.ring.sub(*to, word);
+        }
+        for (to, &word) in low.iter_mut().zip(&*high) {
+            *to = self.ring.sub(*to, word);
+        }
     }
 
     /// Elements one after another, as rows of [`ROW`] words: the words past those of the element are zeros.
@@ -172,19 +175,27 @@ impl<R: Domain> Extension for Galois<R> {
         if !a.len().is_multiple_of(DEGREE) {
             return Err(EngineError::uneven());
         }
-        let mut sum = vec![self.ring.zero(); 2 * DEGREE - 1];
+        let mut sum = [self.ring.zero(); PRODUCT];
         for (a, b) in a.chunks_exact(DEGREE).zip(b.chunks_exact(DEGREE)) {
             self.ring.polynomial_acc(&mut sum, a, b);
         }
-        Ok(self.reduce(sum))
+        self.reduce(&mut sum);
+        let element = sum.iter().take(DEGREE).copied().collect();
+        sum.zeroize();
+        Ok(element)
     }
 
     fn scale(&self, vector: &mut [R::E], by: &[R::E]) {
+        let mut product = [self.ring.zero(); PRODUCT];
         for element in vector.chunks_exact_mut(DEGREE) {
-            let mut product = vec![self.ring.zero(); 2 * DEGREE - 1];
+            product.fill(self.ring.zero());
             self.ring.polynomial_acc(&mut product, element, by);
-            element.copy_from_slice(&self.reduce(product));
+            self.reduce(&mut product);
+            for (to, &word) in element.iter_mut().zip(&product) {
+                *to = word;
+            }
         }
+        product.zeroize();
     }
 }
 

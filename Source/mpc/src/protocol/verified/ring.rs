@@ -24,8 +24,8 @@ use crate::error::{EngineError, Result};
 use crate::task::{and_then, within};
 use crate::value::{Share, same, zip};
 
-/// Terms that are lifted: 2^13, some 12 MB.
-const LIFTED: usize = 1 << 13;
+/// Terms that are lifted, at most: 2^10, some 1.5 MB. A term that is lifted costs some 3 us, one that a further variable of the first step takes 7 ns.
+const LIFTED: usize = 1 << 10;
 
 /// Most variables of the first step: 728 claims.
 const MOST_VARIABLES: usize = 6;
