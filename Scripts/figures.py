@@ -81,9 +81,9 @@ def keygen() -> list[str]:
     for row in rows:
         verified = row["protocol"] in PROTOCOLS and PROTOCOLS[row["protocol"]].names_runs
         base = before if verified and before and all(before[name] == row[name] for name in ("parties", "parameters", "keys")) else None
-        seconds, sent = (row[name] + (f" ({float(row[name]) / float(base[name]):.2f})" if base else "") for name in ("seconds", "sent_mb"))
+        seconds, sent = (f" ({float(row[name]) / float(base[name]):.2f})" if base else "" for name in ("seconds", "sent_mb"))
         lines.append(
-            f"| `{row['protocol']}` | {row['parties']} | {row['parameters']} | {row['keys']} | {seconds} | {row['rss_gb']} GB | {sent} MB | {row['rounds']} |"
+            f"| `{row['protocol']}` | {row['parties']} | {row['parameters']} | {row['keys']} | {row['seconds']}{seconds} | {row['rss_gb']} GB | {row['sent_mb']} MB{sent} | {row['rounds']} |"
         )
         before = row
     return lines
