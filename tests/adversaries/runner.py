@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ PATIENCE = 20.0
 """Seconds of a wait for a message that will come."""
 IMPATIENCE = 0.5
 """Seconds of a wait where a message is not sent."""
+SET_UPS = 10
+"""Tries to set up the sessions of a run."""
 CLASSES = ("right", "check", "protocol", "network", "refused", "internal")
 """How a run ends for the honest parties. right: nothing fails, and results are right. check: a check finds that a party cheats. protocol: the parties disagree, or a message breaks the
 protocol. network: a message does not come, has another length, or a party broke off. refused: the harness refuses something. internal: none of these."""
@@ -96,6 +98,16 @@ def _class_of(error: BaseException) -> str:
     return "refused" if isinstance(error, KeyQuorumError) else "internal"
 
 
+def _sessions(tamper: list[Wire | None], omitted: Sequence[str], patience: float) -> list[Session]:
+    """The parties' sessions. Nothing deviates before a plan begins, so a set-up that was too slow for an impatient party is tried again."""
+    for _ in range(SET_UPS - 1):
+        try:
+            return _engine.tampered_sessions(tamper, list(omitted), patience)
+        except _engine.NetworkError:
+            continue
+    return _engine.tampered_sessions(tamper, list(omitted), patience)
+
+
 def run(case: Case) -> Outcome:
     """Runs a case. The reason is that of the first honest party, in the order of :data:`CLASSES`, that did not just lose another one."""
     plan, corrupt = case.plan, case.party
@@ -104,7 +116,7 @@ def run(case: Case) -> Outcome:
     above = bool(case.omitted) and case.change is not None and not case.change.on_wire
     tamper = [wire if party == corrupt and not above else None for party in range(plan.parties)]
     lost = case.change is not None and case.change.kind == "drop"
-    sessions = _engine.tampered_sessions(tamper, list(case.omitted), IMPATIENCE if lost else PATIENCE)
+    sessions = _sessions(tamper, case.omitted, IMPATIENCE if lost else PATIENCE)
     honest = next(party for party in range(plan.parties) if party != corrupt)
     results: dict[int, Any] = {}
     errors: dict[int, BaseException] = {}

@@ -303,12 +303,32 @@ pub trait Domain: Clone + Send + Sync + 'static {
         }
     }
 
+    /// Adds to `acc` rows of zeros and ones, each times its factor. The rows come with another sign: they have zeros and −1.
+    fn select_acc(&self, acc: &mut [Self::E], factors: &[Self::E], minus: &[Self::E]) {
+        same_length(factors.len() * acc.len(), minus.len());
+        for (&factor, row) in factors.iter().zip(minus.chunks_exact(acc.len().max(1))) {
+            for (sum, &x) in acc.iter_mut().zip(row) {
+                *sum = self.sub(*sum, self.mul(factor, x));
+            }
+        }
+    }
+
     /// Adds to `acc` the product of two polynomials, coefficient 0 first. `acc` has as many coefficients as the product.
     fn polynomial_acc(&self, acc: &mut [Self::E], a: &[Self::E], b: &[Self::E]) {
         same_length(acc.len() + 1, a.len() + b.len());
         for (i, &x) in a.iter().enumerate() {
             for (sum, &y) in acc.iter_mut().skip(i).zip(b) {
                 *sum = self.add(*sum, self.mul(x, y));
+            }
+        }
+    }
+
+    /// Adds to `acc` the product of `a` and a polynomial of zeros and ones. This one comes with another sign: it has zeros and −1.
+    fn select_polynomial_acc(&self, acc: &mut [Self::E], a: &[Self::E], minus: &[Self::E]) {
+        same_length(acc.len() + 1, a.len() + minus.len());
+        for (i, &x) in a.iter().enumerate() {
+            for (sum, &y) in acc.iter_mut().skip(i).zip(minus) {
+                *sum = self.sub(*sum, self.mul(x, y));
             }
         }
     }

@@ -83,54 +83,87 @@ for_wide_registers! {
     }
 }
 
+/// Adds to `acc` the rows of its length, one after another, each times its factor.
+#[inline(always)]
+fn rows_with(
+    acc: &mut [u64],
+    factors: &[u64],
+    rows: &[u64],
+    times: impl Fn(u64, u64) -> u64 + Copy,
+) {
+    let width = acc.len();
+    if let Ok(acc) = <&mut [u64; ROW]>::try_from(&mut *acc) {
+        let mut sums = *acc;
+        for (&factor, row) in factors.iter().zip(rows.chunks_exact(ROW)) {
+            for (sum, &word) in sums.iter_mut().zip(row) {
+                *sum = sum.wrapping_add(times(factor, word));
+            }
+        }
+        *acc = sums;
+        return;
+    }
+    for (&factor, row) in factors.iter().zip(rows.chunks_exact(width.max(1))) {
+        for (sum, &word) in acc.iter_mut().zip(row) {
+            *sum = sum.wrapping_add(times(factor, word));
+        }
+    }
+}
+
+/// Adds to `acc` the product of two polynomials of up to [`ROW`] coefficients.
+#[inline(always)]
+fn polynomial_with(acc: &mut [u64], a: &[u64], b: &[u64], times: impl Fn(u64, u64) -> u64 + Copy) {
+    // Eight coefficients of a at a time concern one more tile than b has; b is between zeros.
+    let mut padded = [0u64; ROW + 2 * LANES];
+    for (place, &word) in padded.iter_mut().skip(LANES).zip(b) {
+        *place = word;
+    }
+    let mut sums = [0u64; 2 * ROW + LANES];
+    for (o, factors) in a.chunks(LANES).enumerate() {
+        let concerned = sums
+            .get_mut(LANES * o..)
+            .and_then(|rest| rest.first_chunk_mut());
+        let Some(concerned) = concerned else { continue };
+        let mut tiles: [u64; ROW + LANES] = *concerned;
+        for (l, &factor) in factors.iter().enumerate() {
+            let shifted = padded.get(LANES - l..).and_then(|rest| rest.first_chunk());
+            let Some(shifted) = shifted else { continue };
+            let shifted: &[u64; ROW + LANES] = shifted;
+            for (sum, &word) in tiles.iter_mut().zip(shifted) {
+                *sum = sum.wrapping_add(times(factor, word));
+            }
+        }
+        *concerned = tiles;
+    }
+    for (sum, word) in acc.iter_mut().zip(sums) {
+        *sum = sum.wrapping_add(word);
+    }
+}
+
 for_wide_registers! {
     /// Adds to `acc` the rows of its length, one after another, each times its factor.
     fn rows_acc(acc: &mut [u64], factors: &[u64], rows: &[u64]) {
-        let width = acc.len();
-        if let Ok(acc) = <&mut [u64; ROW]>::try_from(&mut *acc) {
-            let mut sums = *acc;
-            for (&factor, row) in factors.iter().zip(rows.chunks_exact(ROW)) {
-                for (sum, &word) in sums.iter_mut().zip(row) {
-                    *sum = sum.wrapping_add(factor.wrapping_mul(word));
-                }
-            }
-            *acc = sums;
-            return;
-        }
-        for (&factor, row) in factors.iter().zip(rows.chunks_exact(width.max(1))) {
-            for (sum, &word) in acc.iter_mut().zip(row) {
-                *sum = sum.wrapping_add(factor.wrapping_mul(word));
-            }
-        }
+        rows_with(acc, factors, rows, u64::wrapping_mul);
+    }
+}
+
+for_wide_registers! {
+    /// The same for rows of words that have all bits or none: a factor is added where a row has all.
+    fn select_acc(acc: &mut [u64], factors: &[u64], rows: &[u64]) {
+        rows_with(acc, factors, rows, |factor, word| factor & word);
     }
 }
 
 for_wide_registers! {
     /// Adds to `acc` the product of two polynomials of up to [`ROW`] coefficients.
     fn polynomial_acc(acc: &mut [u64], a: &[u64], b: &[u64]) {
-        // Eight coefficients of a at a time concern one more tile than b has; b is between zeros.
-        let mut padded = [0u64; ROW + 2 * LANES];
-        for (place, &word) in padded.iter_mut().skip(LANES).zip(b) {
-            *place = word;
-        }
-        let mut sums = [0u64; 2 * ROW + LANES];
-        for (o, factors) in a.chunks(LANES).enumerate() {
-            let concerned = sums.get_mut(LANES * o..).and_then(|rest| rest.first_chunk_mut());
-            let Some(concerned) = concerned else { continue };
-            let mut tiles: [u64; ROW + LANES] = *concerned;
-            for (l, &factor) in factors.iter().enumerate() {
-                let shifted = padded.get(LANES - l..).and_then(|rest| rest.first_chunk());
-                let Some(shifted) = shifted else { continue };
-                let shifted: &[u64; ROW + LANES] = shifted;
-                for (sum, &word) in tiles.iter_mut().zip(shifted) {
-                    *sum = sum.wrapping_add(factor.wrapping_mul(word));
-                }
-            }
-            *concerned = tiles;
-        }
-        for (sum, word) in acc.iter_mut().zip(sums) {
-            *sum = sum.wrapping_add(word);
-        }
+        polynomial_with(acc, a, b, u64::wrapping_mul);
+    }
+}
+
+for_wide_registers! {
+    /// The same for a polynomial b whose coefficients have all bits, which stands for 1, or none.
+    fn select_polynomial_acc(acc: &mut [u64], a: &[u64], b: &[u64]) {
+        polynomial_with(acc, a, b, |factor, word| factor & word);
     }
 }
 
@@ -158,7 +191,14 @@ mod tests {
                     *sum = sum.wrapping_add(factor.wrapping_mul(rows[i * width + j]));
                 }
             }
+            let before = acc.clone();
             rows_acc(&mut acc, &factors, &rows);
+            assert_eq!(acc, wanted, "{width} {count}");
+            let bits: Vec<_> = rows.iter().map(|word| word & 1).collect();
+            let (mut wanted, mut acc) = (before.clone(), before);
+            rows_acc(&mut wanted, &factors, &bits);
+            let all: Vec<_> = bits.iter().map(|bit| bit.wrapping_neg()).collect();
+            select_acc(&mut acc, &factors, &all);
             assert_eq!(acc, wanted, "{width} {count}");
         }
     }
@@ -175,7 +215,14 @@ mod tests {
                     wanted[i + j] = wanted[i + j].wrapping_add(x.wrapping_mul(*y));
                 }
             }
+            let before = acc.clone();
             polynomial_acc(&mut acc, &a, &b);
+            assert_eq!(acc, wanted, "{n} {m}");
+            let bits: Vec<_> = b.iter().map(|word| word & 1).collect();
+            let (mut wanted, mut acc) = (before.clone(), before);
+            polynomial_acc(&mut wanted, &a, &bits);
+            let all: Vec<_> = bits.iter().map(|bit| bit.wrapping_neg()).collect();
+            select_polynomial_acc(&mut acc, &a, &all);
             assert_eq!(acc, wanted, "{n} {m}");
         }
     }

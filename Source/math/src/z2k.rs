@@ -183,6 +183,31 @@ power_of_two_ring!(
             }
         }
 
+        // Words are below 2^k, so all k bits of −1 leave them as they are.
+        fn select_acc(&self, acc: &mut [u64], factors: &[u64], minus: &[u64]) {
+            same_length(factors.len() * acc.len(), minus.len());
+            wide::select_acc(acc, factors, minus);
+            for sum in acc {
+                *sum &= self.mask;
+            }
+        }
+
+        fn select_polynomial_acc(&self, acc: &mut [u64], a: &[u64], minus: &[u64]) {
+            same_length(acc.len() + 1, a.len() + minus.len());
+            if a.len().max(minus.len()) > wide::ROW {
+                for (i, &x) in a.iter().enumerate() {
+                    for (sum, &y) in acc.iter_mut().skip(i).zip(minus) {
+                        *sum = sum.wrapping_add(x & y);
+                    }
+                }
+            } else {
+                wide::select_polynomial_acc(acc, a, minus);
+            }
+            for sum in acc {
+                *sum &= self.mask;
+            }
+        }
+
         fn polynomial_acc(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
             same_length(acc.len() + 1, a.len() + b.len());
             if a.len().max(b.len()) > wide::ROW {

@@ -42,8 +42,12 @@ pub(crate) trait Extension: Clone + Send + 'static {
         b: &[<Self::Base as Domain>::E],
     ) -> Result<Vec<<Self::Base as Domain>::E>>;
 
-    /// Multiplies every element of a vector by one.
-    fn scale(&self, vector: &mut [<Self::Base as Domain>::E], by: &[<Self::Base as Domain>::E]);
+    /// Multiplies every element of a vector by a challenge.
+    fn scale(
+        &self,
+        vector: &mut [<Self::Base as Domain>::E],
+        challenge: &[<Self::Base as Domain>::E],
+    );
 }
 
 /// A field. Every element is a challenge.
@@ -76,9 +80,9 @@ impl<F: Domain> Extension for Itself<F> {
         Ok(vec![self.0.dot(a, b)])
     }
 
-    fn scale(&self, vector: &mut [F::E], by: &[F::E]) {
-        if let [by] = by {
-            self.0.mul_scalar_assign(vector, *by);
+    fn scale(&self, vector: &mut [F::E], challenge: &[F::E]) {
+        if let [factor] = challenge {
+            self.0.mul_scalar_assign(vector, *factor);
         }
     }
 }
@@ -144,6 +148,20 @@ impl<R: Domain> Galois<R> {
             .rows_acc(sum, words, rows.ok_or_else(EngineError::uneven)?);
         Ok(())
     }
+
+    /// The same for elements that are challenges, which come with another sign.
+    pub fn combine_challenges(
+        &self,
+        sum: &mut [R::E],
+        words: &[R::E],
+        minus: &[R::E],
+        from: usize,
+    ) -> Result<()> {
+        let minus = minus.get(ROW * from..ROW * (from + words.len()));
+        self.ring
+            .select_acc(sum, words, minus.ok_or_else(EngineError::uneven)?);
+        Ok(())
+    }
 }
 
 impl<R: Domain> Extension for Galois<R> {
@@ -185,11 +203,14 @@ impl<R: Domain> Extension for Galois<R> {
         Ok(element)
     }
 
-    fn scale(&self, vector: &mut [R::E], by: &[R::E]) {
+    fn scale(&self, vector: &mut [R::E], challenge: &[R::E]) {
+        let mut minus = challenge.to_vec();
+        self.ring.neg_assign(&mut minus);
         let mut product = [self.ring.zero(); PRODUCT];
         for element in vector.chunks_exact_mut(DEGREE) {
             product.fill(self.ring.zero());
-            self.ring.polynomial_acc(&mut product, element, by);
+            self.ring
+                .select_polynomial_acc(&mut product, element, &minus);
             self.reduce(&mut product);
             for (to, &word) in element.iter_mut().zip(&product) {
                 *to = word;
@@ -247,8 +268,12 @@ mod tests {
             sums
         );
         let mut vector = [a.clone(), c.clone()].concat();
-        ring.scale(&mut vector, &c);
-        assert_eq!(vector, [product(&a, &c), product(&c, &c)].concat());
+        let challenge = ring.challenge(&mut Prg::new([9; 16], 1));
+        ring.scale(&mut vector, &challenge);
+        assert_eq!(
+            vector,
+            [product(&a, &challenge), product(&c, &challenge)].concat()
+        );
         assert!(ring.dot(&a, &vector).is_err() && ring.dot(&a[1..], &a[1..]).is_err());
     }
 

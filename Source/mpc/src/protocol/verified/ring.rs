@@ -112,8 +112,8 @@ struct Factors<E> {
     pieces: Vec<Vec<E>>,
     /// β_g for the groups g of a piece.
     groups: Vec<Vec<E>>,
-    /// The same as rows.
-    rows: Vec<E>,
+    /// −β_g, as rows.
+    minus: Vec<E>,
 }
 
 impl<E: Element> Factors<E> {
@@ -133,21 +133,22 @@ impl<E: Element> Factors<E> {
             pieces = next;
         }
         let groups: Vec<_> = (0..cut.count).map(|_| ring.challenge(prg)).collect();
-        let rows = ring.rows(&groups);
+        let mut minus = ring.rows(&groups);
+        ring.base().neg_assign(&mut minus);
         Ok(Self {
             cut,
             pieces,
             groups,
-            rows,
+            minus,
         })
     }
 
-    /// The factors of the terms of a piece from `from` to `to`, as rows.
+    /// The factors of the terms of a piece from `from` to `to`, as rows, with another sign.
     fn of_terms(&self, from: usize, to: usize) -> Result<Vec<E>> {
         let mut rows = Vec::with_capacity(ROW * (to - from));
         for term in from..to {
             let group = term / self.cut.length.max(1);
-            let row = self.rows.get(ROW * group..ROW * (group + 1));
+            let row = self.minus.get(ROW * group..ROW * (group + 1));
             rows.extend_from_slice(row.ok_or_else(EngineError::uneven)?);
         }
         Ok(rows)
@@ -161,7 +162,7 @@ impl<E: Element> Factors<E> {
             for (set, results) in zip(sets.chunks_exact_mut(ROW), z.chunks(count))? {
                 let to = results.len().min(from + BLOCK_OF_GROUPS);
                 if let Some(results) = results.get(from..to) {
-                    ring.combine(set, results, &self.rows, from)?;
+                    ring.combine_challenges(set, results, &self.minus, from)?;
                 }
             }
         }
@@ -242,7 +243,7 @@ fn polynomial<R: Domain>(
             values(base, x, n, positions, variables, of_x)?;
             values(base, y, n, positions, variables, of_y)?;
         }
-        let factors = factors.of_terms(from, positions.1)?;
+        let minus = factors.of_terms(from, positions.1)?;
         let mut product = Zeroizing::new(vec![base.zero(); width]);
         // The first is not claimed.
         for (point, sum) in sums.chunks_exact_mut(ROW).enumerate().skip(1) {
@@ -253,7 +254,7 @@ fn polynomial<R: Domain>(
                 let (x, y) = both.ok_or_else(EngineError::uneven)?;
                 base.mul_acc(&mut product, x, y);
             }
-            ring.combine(sum, &product, &factors, 0)?;
+            ring.combine_challenges(sum, &product, &minus, 0)?;
         }
     }
     for (of_x, of_y) in &mut rows {
