@@ -141,6 +141,14 @@ def one_hot(logic, bits):
     return [row for block in [*blocks, last] for row in block]
 
 
+def rotated(rows, digits):
+    """2^b rows, of which row i is row i + d modulo 2^b of the given ones, for the number d of these b public bits. Local in the arithmetic domain."""
+    for place, digit in enumerate(digits):
+        further = rows[2**place :] + rows[: 2**place]
+        rows = [row + digit * (other - row) for row, other in zip(rows, further, strict=True)]
+    return rows
+
+
 def popcount(rows):
     """Number of ones among rows of sbits: m - (number of ones in m) ANDs, depth floor(log2 m), by columns of full adders.
 

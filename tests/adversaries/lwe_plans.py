@@ -84,5 +84,5 @@ def lwe_decryption(
         committee_of(protocol, parties), parameters, receiver, rounding, tuple(secret.tolist()), encrypt(parameters, secret, messages, rng, noise),
         tuple(messages.tolist()), pooled,
     )  # fmt: skip
-    name = f"{rounding} of LWE modulo a {modulus} by {protocol}{' with a pool' if pooled else ''}, to {receiver}"
+    name = f"{rounding} of LWE modulo a {modulus} by {protocol}, {parties} parties{', with a pool' if pooled else ''}, to {receiver}"
     return Plan(name, parties, job, job.right)

@@ -13,12 +13,14 @@ from keyquorum.model.errors import PartyError
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool
+from keyquorum.schemes.lwe.field_variant import FIELD
 from keyquorum.schemes.lwe.scheme import SCHEME as LWE
 from keyquorum.schemes.seal.scheme import SCHEME as SEAL
+from keyquorum.sharing.field_variant import over_fields
 from keyquorum.sharing.receivers import Wanted, answers_for_receivers, received_messages
 from keyquorum.sharing.variants import low_mask
 
-from .keys_plans import added
+from .keys_plans import added, interpolated
 from .lwe_plans import COUNT, LEVELS, WIDTH, LweDecryption, lwe_decryption
 from .plans import Decryption, InRing, decryption, decryption_in_ring, pool_of_all
 from .runner import Plan
@@ -40,8 +42,11 @@ def shared_messages(scheme: Any, plan: Any, context: PartyContext, shares: list[
 
 
 def messages(plan: Any, results: dict[int, Any], modulus: int) -> tuple[list[int], bool]:
-    """What the shares of two honest parties determine, and whether their copies are equal."""
-    total, consistent = added(plan.committee, {party: np.array(shares, dtype=object) for party, shares in results.items()}, modulus)
+    """What the shares of the honest parties determine, and whether their copies are equal, or they have degree t."""
+    shares = {party: np.array(parts, dtype=object) for party, parts in results.items()}
+    total, consistent = (
+        interpolated(shares, plan.committee.threshold, modulus) if over_fields(plan.committee) else added(plan.committee, shares, modulus)
+    )
     return [int(word) for word in total], consistent
 
 
@@ -55,10 +60,11 @@ class ServedLwe(LweDecryption):
 
     def right(self, results: dict[int, Any]) -> bool:
         """Whether the shares of the honest parties are those of the messages."""
-        if len(results) < 2:
+        if len(results) <= self.committee.threshold:
             return True
-        words, consistent = messages(self, results, 1 << self.parameters.ring_bits)
-        found: Sequence[int] = [word >> self.parameters.noise_length for word in words]
+        over = over_fields(self.committee)
+        words, consistent = messages(self, results, FIELD if over else 1 << self.parameters.ring_bits)
+        found: Sequence[int] = words if over else [word >> self.parameters.noise_length for word in words]
         return consistent and tuple(found) == self.wanted
 
 
@@ -72,7 +78,7 @@ class ServedSeal(Decryption):
 
     def right(self, results: dict[int, Any]) -> bool:
         """Whether the shares of the honest parties are those of the message."""
-        if len(results) < 2:
+        if len(results) <= self.committee.threshold:
             return True
         words, consistent = messages(self, results, self.parameters.plain_modulus)
         return consistent and tuple(words) == self.wanted
@@ -137,10 +143,12 @@ def padded(scheme: str, parties: int, checked: bool = True) -> Plan:
     return Plan(f"served {scheme} with MACs, {parties} parties{'' if checked else ', answers not checked'}", parties, plan, plan.right)
 
 
-def served(scheme: str, protocol: str = "mal-rep-field") -> Plan:
+def served(scheme: str, protocol: str = "mal-rep-field", parties: int = 3) -> Plan:
     """A batch of one request. ``scheme``: ``lwe`` or ``bfv``."""
-    job = (lwe_decryption(protocol, 3, 0, modulus="prime", pooled=True) if scheme == "lwe" else decryption(protocol, 3, 0, pooled=True)).job
+    job = (
+        lwe_decryption(protocol, parties, 0, modulus="prime", pooled=True) if scheme == "lwe" else decryption(protocol, parties, 0, pooled=True)
+    ).job
     assert isinstance(job, LweDecryption | Decryption)
     kind = ServedLwe if isinstance(job, LweDecryption) else ServedSeal
     plan = kind(*(getattr(job, field.name) for field in fields(job)))
-    return Plan(f"served {scheme} by {protocol}", 3, plan, plan.right)
+    return Plan(f"served {scheme} by {protocol}, {parties} parties", parties, plan, plan.right)

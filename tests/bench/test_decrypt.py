@@ -77,7 +77,8 @@ def test_rows_of_exactness() -> None:
     rows = exactness.configurations(7)
     assert {r.rounding for r, _ in rows} == set(VARIANTS)
     names = {"round_ltz_circuit", "round_ltz_table-8x2", "round_ltz_table-4x3", "round_mask_open", "round_flood"}
-    assert {(r.name, r.protocol) for r, _ in rows} == {(name, p) for name in names for p in ("semi", "rep-field", "shamir", "mascot")}
+    verified = {("round_ltz_circuit", "mal-shamir"), *((name, "mal-rep-field") for name in names if "ltz" in name)}
+    assert {(r.name, r.protocol) for r, _ in rows} == verified | {(name, p) for name in names for p in ("semi", "rep-field", "shamir", "mascot")}
     assert all(r.items == 7 and (fraction > 0) == (r.rounding == "round_mask_open") for r, fraction in rows)
     for row, _ in rows:
         LweVariant(row.rounding, lwe_parameters(row.parameters), row.width, row.levels)  # raises for sets that are too small
@@ -93,6 +94,8 @@ def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:
     exact = check(Configuration("round_ltz_circuit", 8, 2, "lwe64-p2", "semi", 2, 300))
     line, right = judge(exact)
     assert right and "noise=D/2 decryptions=300 wrong=0 expected=0..0 ok" in line
+    line, right = judge(check(Configuration("round_ltz_circuit", 8, 2, "lwe53-p16", "mal-shamir", 3, 300)))
+    assert right and "protocol=mal-shamir n=3 parameters=lwe53-p16 noise=D/2 decryptions=300 wrong=0 expected=0..0 ok" in line
     for name, protocol, parties, bits in (("lwe53-p16", "shamir", 3, 6), ("lwe64-p16", "mascot", 2, 17)):
         flooded = check(Configuration("round_flood", 8, 2, name, protocol, parties, 300))
         line, right = judge(flooded)

@@ -24,8 +24,8 @@ from keyquorum.plans.pool_store import packed_bytes
 from keyquorum.plans.pool_variants import pool_group, variant_of
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.schemes.seal.field_variant import FieldVariant
 from keyquorum.schemes.seal.ring_variant import RingVariant
+from keyquorum.sharing.field_variant import FieldVariant
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant
 

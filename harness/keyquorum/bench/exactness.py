@@ -23,7 +23,7 @@ from pathlib import Path
 
 import keyquorum
 from keyquorum.fhe.lwe import lwe_parameters
-from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS
+from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, VERIFIED_REPLICATED, VERIFIED_SHAMIR, WITH_MACS, over_ring
 from keyquorum.terminal.output import console
 
 from .decryption import Configuration, measure
@@ -34,6 +34,8 @@ FRACTIONS = (1 / 256, 1 / 16)
 QUANTILE = 2.576
 """99 % of a normal distribution are within so many standard deviations."""
 COMMITTEES = ((REPLICATED, 3, "lwe64-p2"), (ADDITIVE, 2, "lwe64-p2"), (SHAMIR, 3, "lwe53-p16"), (WITH_MACS, 2, "lwe64-p2"))
+VERIFIED = ((VERIFIED_REPLICATED, 3, "lwe64-p2"), (VERIFIED_SHAMIR, 3, "lwe53-p16"))
+"""Committees that verify products, with exact roundings alone."""
 CONFIGURED = ("variant", "protocol", "n", "parameters", "fraction")
 RECORDED = Path("results") / "exactness.csv"
 EXACT = (("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3))
@@ -54,6 +56,9 @@ def configurations(items: int) -> list[tuple[Configuration, float]]:
         rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in EXACT]
         rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, items), f) for f in FRACTIONS]
         rows.append((Configuration("round_flood", 8, 2, FLOODED[parameters], protocol, parties, items), 0.0))
+    for protocol, parties, parameters in VERIFIED:
+        shapes = EXACT if over_ring(protocol) != protocol else EXACT[:1]  # prime fields alone have no tables
+        rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in shapes]
     return rows
 
 

@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum._engine import mulmod_scalar
 from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import LweCiphertexts, encrypt
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import encryption_of
+from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.keygen import make_lwe_key
-from keyquorum.schemes.lwe.phases import lwe_phases
-from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.schemes.seal.field_variant import FieldVariant
+from keyquorum.schemes.lwe.phases import lwe_phases, phases_modulo_q
+from keyquorum.schemes.lwe.variant import LweVariant, messages_of
+from keyquorum.schemes.seal.field_variant import SealFieldVariant
 from keyquorum.schemes.seal.keygen import SealRequest, generate
 from keyquorum.schemes.seal.phases import plain_coefficients
 from keyquorum.schemes.seal.ring_variant import RingVariant
 from keyquorum.schemes.seal.variant import SealVariant
+from keyquorum.serve.copies import factors
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant
 
@@ -37,7 +40,7 @@ class Batch:
     messages: Ints
 
 
-def noise_for(variant: LweVariant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
+def noise_for(variant: LweVariant | LweFieldVariant, size: int, rng: np.random.Generator, fraction: float = 0.0) -> Ints | None:
     """Noise in the range that a rounding allows, a quarter of it at each end. The range ends at D/2, or at the bound that `round_flood` relies on.
     For `round_mask_open` the noise is +-D ``fraction``, or fresh (None) if ``fraction`` is 0."""
     p = variant.parameters
@@ -55,12 +58,14 @@ class LweWork:
     item_count = 1
     """Items of the pool that a ciphertext takes."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: LweVariant, fraction: float) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: LweVariant | LweFieldVariant, fraction: float) -> None:
         self._context, self._group, self._variant, self._fraction = context, group, variant, fraction
         self._rng, self._parameters = np.random.default_rng(1), variant.parameters
         _, self._share = make_lwe_key(context, self._parameters)
         n, q = self._parameters.dimension, self._parameters.modulus
-        if group.points:
+        if isinstance(variant, LweFieldVariant):
+            mine = self._of_shamir(group, n, q)
+        elif group.points:
             mine = group.summands_of(self._share.words[:, :n], q) if group.member else np.zeros((1, n), np.uint64)
         else:
             width = self._share.element_words
@@ -68,6 +73,13 @@ class LweWork:
         parts = context.session.all_gather(np.ascontiguousarray(mine[0]).tobytes())
         total = sum(np.frombuffer(p, np.uint64).astype(object) for p in parts)
         self._secret = np.array([int(v) % q for v in np.asarray(total)], dtype=np.int64)
+
+    def _of_shamir(self, group: RoundingGroup, n: int, q: int) -> Words:
+        """This party's summand of the secret, [1, n]: t + 1 parties have one."""
+        assert group.me is not None
+        points = range(1, group.contributors + 1)
+        factor = dict(zip(points, factors(points, 0, q), strict=True)).get(group.me + 1, 0)
+        return mulmod_scalar(np.ascontiguousarray(self._share.words[0, :n]), factor, q)[None, :]
 
     def batch(self, size: int) -> Batch:
         """Ciphertexts for ``size`` items."""
@@ -78,17 +90,18 @@ class LweWork:
 
     def phases(self, batch: Batch) -> Words:
         """This party's summands of the phases, in the form that the variant takes."""
-        return lwe_phases(self._context, self._group, self._share, batch.ciphertexts)
+        phases = phases_modulo_q if isinstance(self._variant, LweFieldVariant) else lwe_phases
+        return phases(self._context, self._group, self._share, batch.ciphertexts)
 
     def wrong(self, batch: Batch, words: Words) -> int:
         """Number of wrong messages among the opened ones."""
-        return int(np.count_nonzero(self._variant.messages(words[0]) != batch.messages))
+        return int(np.count_nonzero(messages_of(self._parameters, words[0]) != batch.messages))
 
 
 class SealWork:
     """Fresh BFV or BGV ciphertexts of stock SEAL under a joint key, by party 0, at the last level."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: SealVariant | FieldVariant | RingVariant) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: SealVariant | SealFieldVariant | RingVariant) -> None:
         self._context, self._group, self._variant = context, group, variant
         self._parameters, self._rng = variant.parameters, np.random.default_rng(1)
         self._key = generate(context, SealRequest(self._parameters, False))
@@ -128,7 +141,7 @@ class SealWork:
 
 def workload(context: PartyContext, group: RoundingGroup, variant: Variant, fraction: float = 0.0) -> LweWork | SealWork:
     """The workload of a variant. ``fraction``: see :func:`noise_for`."""
-    if isinstance(variant, LweVariant):
+    if isinstance(variant, LweVariant | LweFieldVariant):
         return LweWork(context, group, variant, fraction)
-    assert isinstance(variant, SealVariant | FieldVariant | RingVariant)
+    assert isinstance(variant, SealVariant | SealFieldVariant | RingVariant)
     return SealWork(context, group, variant)

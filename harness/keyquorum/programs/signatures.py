@@ -666,19 +666,55 @@ def round_field_close(*, size: int, l: int, q: int, t: int, destination: int | L
     return Call("round_field_close", [size, l, q, t, destination, *optional], {"m": size if destination == "share" else 0})
 
 
-def round_field_mask(*, summands: int, size: int, l: int, q: int, keep: Literal["sum", "bits"], bits: Segment | None = None) -> Call:
+def round_field_close_bits(
+    *,
+    size: int,
+    l: int,
+    q: int,
+    j: int,
+    destination: int | Literal["all", "share"],
+    rows: Segment | None = None,
+) -> Call:
+    """Exact decryption over prime fields alone, second of two runs, for messages of j bits: m = r - b + 2^j * b * [r = 0], for b = [c < v] and r of
+    v mod 2^j.
+
+    Rounds: ``ceil(log2(l)) + 1 + (1 if destination != 'share' else 0)``
+    Bytes: ``size*w*((below_ands(l) + 1)*MUL + (OPEN if destination == 'all' else SEND if destination != 'share' else 0))``
+    Reads rows ((l + 2**j)*size shares) at ``at``.
+    rows: the bits of v, then [v mod 2^j = i], by `round_field_mask` with low = j.
+    Writes m (size if destination == 'share' else 0 shares).
+    Output: m in [0, 2^j), size words, to the destination.
+    """
+    optional = given(
+        (position("round_field_close_bits", "rows", rows, 0, (l + 2**j)*size), 0),
+    )
+    return Call("round_field_close_bits", [size, l, q, j, destination, *optional], {"m": size if destination == "share" else 0})
+
+
+def round_field_mask(
+    *,
+    summands: int,
+    size: int,
+    l: int,
+    q: int,
+    keep: Literal["sum", "bits"],
+    low: int = 0,
+    bits: Segment | None = None,
+) -> Call:
     """Masks for exact decryption over prime fields alone: v = XOR of the numbers of l bits of several summands, and [v < q], which is opened.
 
     Rounds: ``S + (ceil(log2(l)) + 1 if keep == 'bits' else 0)``
-    Bytes: ``size*w*(l*(summands-1)*MUL + (below_ands(l)*MUL + OPEN if keep == 'bits' else 0))``
+    Bytes: ``size*w*(l*(summands-1)*MUL + ((below_ands(l) + 2**low - low - 1)*MUL + OPEN if keep == 'bits' else 0))``
     Reads bits (summands*l*size shares) at ``at``.
     bits: of each summand its l bits, the lowest first, a vector each.
     Writes v (size if keep == 'sum' else 0 shares).
     Writes rows (l*size if keep == 'bits' else 0 shares).
-    rows: the bits of v, a vector each.
+    Writes hot (2**low*size if low else 0 shares).
+    rows: the bits of v, a vector each; hot: [v mod 2^low = i] for i = 0..2^low - 1, a vector each, with keep=bits alone.
     Output: with keep=bits [v < q], size words, to all.
     """
     optional = given(
+        (low, 0),
         (position("round_field_mask", "bits", bits, 0, summands*l*size), 0),
     )
     return Call(
@@ -691,7 +727,7 @@ def round_field_mask(*, summands: int, size: int, l: int, q: int, keep: Literal[
             keep,
             *optional,
         ],
-        {"v": size if keep == "sum" else 0, "rows": l*size if keep == "bits" else 0},
+        {"v": size if keep == "sum" else 0, "rows": l*size if keep == "bits" else 0, "hot": 2**low*size if low else 0},
     )
 
 

@@ -324,13 +324,14 @@ class Scheme(KeyScheme[K], Generic[K, C]):
         """The requests for a ciphertext file, one after another, with the items of each: one, unless ``most_asked`` is less than it has."""
         yield data, self.item_count(info, ciphertext)
 
-    def message_modulus(self, parameters: Parameters) -> int:
-        """The prime modulo which shares of messages are in answers; 0 where they are modulo 2^k."""
+    def message_modulus(self, parameters: Parameters, committee: Committee) -> int:
+        """The prime modulo which shares of messages are in answers of a committee; 0 where they are modulo 2^k."""
         return 0
 
     @abstractmethod
-    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
-        """The rounded phases, [items], of which all members of a group hold these shares, [parts, items] each; see :meth:`.Variant.use`."""
+    def combine(self, parameters: Parameters, shares: Sequence[Words], modulus: int) -> Words:
+        """The rounded phases, [items], of which all members of a group hold these shares, [parts, items] each; see :meth:`.Variant.use`. ``modulus``: that of :meth:`message_modulus`. Raises
+        PartyError for what cannot be one."""
 
     # Receivers outside, of committees with MACs
 

@@ -217,7 +217,8 @@ class Receiver(Channels):
     def _words(self, scheme: AnyEncryption, info: KeyInfo, data: bytes, count: int, head: dict[str, object]) -> NDArray[np.uint64]:
         """The rounded phases of one request. Raises PartyError where parties contradict one another, or their answers are not right."""
         if not self._committee.authenticated:
-            return scheme.combine(info.parameters, self._shares(data, count, head, scheme.message_modulus(info.parameters)))
+            modulus = scheme.message_modulus(info.parameters, self._committee)
+            return scheme.combine(info.parameters, self._shares(data, count, head, modulus), modulus)
         padded = scheme.padded(info.parameters)
         answers = self.ask([data] * len(_members(self._committee)), head)
         return scheme.words_of(info.parameters, received_messages(self._committee, padded, answers, count))

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum._engine import addmod
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.model.errors import ProgramError
@@ -156,6 +157,14 @@ def comparison_ands(length: int) -> int:
 def low_mask(bits: int) -> np.uint64:
     """2^bits - 1."""
     return np.uint64((1 << bits) - 1)
+
+
+def combine_modulo(shares: Sequence[Words], modulus: int) -> Words:
+    """The numbers modulo ``modulus`` of which the members hold these shares ([parts, size] each): the sum of the first summands."""
+    total = np.zeros(shares[0].shape[1], dtype=np.uint64)
+    for share in shares:
+        total = addmod(total, share[0] % np.uint64(modulus), modulus)
+    return total
 
 
 def combine(shares: Sequence[Words], bits: int) -> Words:

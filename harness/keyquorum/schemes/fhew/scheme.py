@@ -19,6 +19,7 @@ from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EncryptedFile, Scheme
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
+from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.key import LweKeyInfo
 from keyquorum.schemes.lwe.scheme import LweScheme
 from keyquorum.schemes.lwe.variant import LweVariant
@@ -147,7 +148,7 @@ class FhewScheme(LweScheme):
         """See :class:`.Scheme`. The ring secret alone."""
         return 1
 
-    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
+    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant | LweFieldVariant:
         """See :class:`.Scheme`. Refuses flooding, which hides nothing of the noise of an evaluated ciphertext."""
         own = _own(parameters)
         if rounding == FLOODED:

@@ -26,6 +26,30 @@ def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ci
     Modulo 2^64 these are the shares of the phases. Modulo a prime each summand is scaled to 2^k u / q and rounded by who knows it:
     half a unit each, of 2^l for a message.
     """
+    parameters, length = ciphertexts.parameters, ciphertexts.parameters.noise_length
+    shares = _shares(context, key, ciphertexts)
+    if not parameters.prime:
+        return shares
+    summands = group.summands_of(shares, parameters.prime)
+    t = 1 << parameters.message_bits
+    result = np.stack([scale_round(np.ascontiguousarray(part), t, length, parameters.prime)[0] for part in summands])
+    if 0 in group.held:  # summand 0 takes the offset, at every party that knows it
+        result[group.held.index(0)] += np.uint64(1 << (length - 1))
+    result &= np.uint64((1 << parameters.ring_bits) - 1)
+    wipe(summands, shares)
+    return result
+
+
+def phases_modulo_q(context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
+    """Our shares [1, parts, count] of the phases b - <a, s> modulo the prime q, which are not scaled. Local, but for the comparison of :func:`lwe_phases`; every party calls this."""
+    shares = _shares(context, key, ciphertexts)
+    result = group.summands_of(shares, ciphertexts.parameters.prime)[None]
+    wipe(shares)
+    return result
+
+
+def _shares(context: PartyContext, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
+    """Our shares of the phases; modulo 2^64 with the offset 2^(l-1)."""
     parameters = ciphertexts.parameters
     protocol, domain = sharing_of(context.committee, parameters)
     working = Persistence.from_sections([key.words], key.element_words)
@@ -36,15 +60,5 @@ def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ci
         protocol, domain, call, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK), persistence=working, keep=True
     )
     shares = working.tail(count * working.element_words)
-    if not parameters.prime:
-        result = shares
-    else:
-        summands = group.summands_of(shares, parameters.prime)
-        t = 1 << parameters.message_bits
-        result = np.stack([scale_round(np.ascontiguousarray(part), t, length, parameters.prime)[0] for part in summands])
-        if 0 in group.held:  # summand 0 takes the offset, at every party that knows it
-            result[group.held.index(0)] += np.uint64(1 << (length - 1))
-        result &= np.uint64((1 << parameters.ring_bits) - 1)
-        wipe(summands, shares)
     working.wipe()
-    return result
+    return shares

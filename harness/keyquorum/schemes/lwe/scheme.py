@@ -21,13 +21,15 @@ from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import Decrypted, EncryptedFile, Scheme, Words
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
+from keyquorum.sharing.field_variant import FieldVariant, over_fields
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import PaddedOutput, Variant, combine
+from keyquorum.sharing.variants import PaddedOutput, Variant, combine, combine_modulo
 
+from .field_variant import FIELD, LweFieldVariant, field_variant, words_of_messages
 from .inspect import KINDS
 from .key import OLD_METADATA, LweKeyInfo, load_lwe_public_key, sharing_of
 from .keygen import LweRequest, generate
-from .phases import lwe_phases
+from .phases import lwe_phases, phases_modulo_q
 from .variant import LweVariant, messages_of, padded_output
 
 Ints = NDArray[np.int64]
@@ -206,11 +208,13 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         self, context: PartyContext, group: RoundingGroup, info: LweKeyInfo, shares: Sequence[Persistence], variant: Variant,
         ciphertexts: Sequence[LweCiphertexts], keep: bool = False,
     ) -> Words:  # fmt: skip
-        """See :class:`.Scheme`."""
+        """See :class:`.Scheme`. Over prime fields alone [1, parts, items]: modulo q."""
         joined = ciphertexts[0] if len(ciphertexts) == 1 else LweCiphertexts(
             info.parameters, np.concatenate([c.a for c in ciphertexts]), np.concatenate([c.b for c in ciphertexts])
         )  # fmt: skip
         with context.phase("phase"):
+            if isinstance(variant, FieldVariant):
+                return phases_modulo_q(context, group, shares[0], joined)
             return lwe_phases(context, group, shares[0], joined)
 
     def plaintexts(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> list[LweDecrypted]:
@@ -226,8 +230,9 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     def check_served(self, committee: Committee, rounding: str) -> None:
         """See :class:`.Scheme`."""
         if (committee.verifies_products or committee.authenticated) and rounding in NOISE_IN_VIEW:
+            others = "round_ltz_circuit" if over_fields(committee) else "round_ltz_circuit or round_ltz_table"
             raise ParameterError(
-                f"{rounding} tells of the noise, and so of the secret key, to receivers outside: {committee.protocol} serves LWE with round_ltz_circuit or round_ltz_table"
+                f"{rounding} tells of the noise, and so of the secret key, to receivers outside: {committee.protocol} serves LWE with {others}"
             )
 
     def unit(self, parameters: Parameters) -> int:
@@ -249,8 +254,14 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
             part = ciphertext.part(first, min(first + MOST_CIPHERTEXTS, ciphertext.count))
             yield data if part.count == ciphertext.count else part.to_bytes(info.key_id), part.count
 
-    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+    def message_modulus(self, parameters: Parameters, committee: Committee) -> int:
         """See :class:`.Scheme`."""
+        return FIELD if over_fields(committee) else 0
+
+    def combine(self, parameters: Parameters, shares: Sequence[Words], modulus: int) -> Words:
+        """See :class:`.Scheme`."""
+        if modulus:
+            return words_of_messages(_own(parameters), combine_modulo(shares, modulus))
         return combine(shares, _own(parameters).ring_bits)
 
     def padded(self, parameters: Parameters) -> PaddedOutput:
@@ -262,10 +273,12 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         words: Words = messages << np.uint64(_own(parameters).noise_length)
         return words
 
-    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
+    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant | LweFieldVariant:
         """See :class:`.Scheme`."""
         own = _own(parameters)
         sharing_of(committee, own)
+        if over_fields(committee):
+            return field_variant(committee, rounding, own)
         triples = rounding == "round_ltz_circuit" and committee.rounds_with_triples
         return LweVariant(
             rounding,

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from keyquorum._engine import addmod
 from keyquorum.dsl import Persistence
 from keyquorum.fhe import seal
 from keyquorum.fhe.keys import galois_elements
@@ -23,13 +22,14 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EXACT, Decrypted, Scheme, Words
 from keyquorum.schemes.counts import decryptions_used
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
+from keyquorum.sharing.field_variant import FieldVariant
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup, scaled_words
-from keyquorum.sharing.variants import PaddedOutput, Variant
+from keyquorum.sharing.variants import PaddedOutput, Variant, combine_modulo
 
 from . import decrypt
 from .approvals import check_approved
-from .field_variant import FieldVariant, field_variant
+from .field_variant import SealFieldVariant, field_variant
 from .files import CiphertextFile, decode_file, encrypt_to
 from .inspect import KINDS
 from .key import PARMS, SealKeyInfo
@@ -286,17 +286,13 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         lowest = info.parameters.scheme == "ckks" or ciphertext.level_primes == 1
         return data if lowest else seal.Evaluator(info.parameters).last_level(data)
 
-    def message_modulus(self, parameters: Parameters) -> int:
+    def message_modulus(self, parameters: Parameters, committee: Committee) -> int:
         """See :class:`.Scheme`. t."""
         return _own(parameters).plain_modulus
 
-    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+    def combine(self, parameters: Parameters, shares: Sequence[Words], modulus: int) -> Words:
         """See :class:`.Scheme`. Sums modulo t."""
-        t = _own(parameters).plain_modulus
-        words = np.zeros(shares[0].shape[1], dtype=np.uint64)
-        for share in shares:
-            words = addmod(words, share[0] % np.uint64(t), t)
-        return words
+        return combine_modulo(shares, modulus)
 
     def padded(self, parameters: Parameters) -> PaddedOutput:
         """See :class:`.Scheme`."""
@@ -304,7 +300,7 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
 
     def variant(
         self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int
-    ) -> SealVariant | FieldVariant | RingVariant:
+    ) -> SealVariant | SealFieldVariant | RingVariant:
         """See :class:`.Scheme`. No rounding has tables."""
         if committee.authenticated:
             return ring_variant(committee, rounding, _own(parameters))

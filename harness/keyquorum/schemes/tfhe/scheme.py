@@ -16,6 +16,7 @@ from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EncryptedFile, Scheme
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
+from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.key import LweKeyInfo
 from keyquorum.schemes.lwe.scheme import LweScheme
 from keyquorum.schemes.lwe.variant import LweVariant
@@ -135,7 +136,7 @@ class TfheScheme(LweScheme):
         """See :class:`.Scheme`. The ring secret alone."""
         return 1
 
-    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
+    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant | LweFieldVariant:
         """See :class:`.Scheme`. Refuses the roundings that are wrong, or hide nothing, for evaluated ciphertexts."""
         own = _own(parameters)
         if rounding in REFUSED:

@@ -207,7 +207,7 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
     def request_limit(self, parameters: Parameters) -> int:
         return 1 << 16
 
-    def combine(self, parameters: Parameters, shares: Sequence[Words]) -> Words:
+    def combine(self, parameters: Parameters, shares: Sequence[Words], modulus: int) -> Words:
         return combine(shares, 64)
 
     def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:

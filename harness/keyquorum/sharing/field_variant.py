@@ -1,0 +1,172 @@
+"""Exact decryption over prime fields alone, for committees whose sharing has no ring, and who verify products (docs/pages/decryption.md).
+
+Shares modulo q do not become shares modulo 2^l by local steps in Shamir's sharing, so the phase is not scaled. Instead t w = q m + e over the integers, so m = -e/q modulo t, and e moves
+from F_q to the field of the messages under a mask v that both fields have: y + v modulo q is opened, for y = e + (q - 1)/2, and the wrap [c < v] is compared on shared bits in the other field. v is
+uniform in [0, q), so the opening hides y perfectly, and every phase is rounded as the exact fraction would be. The bits of v are XORs of joint integers: no party inputs anything, and both fields have
+the same v. How m is computed in its field is up to each scheme.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import joint_summands
+from keyquorum.backends.embedded import Embedded
+from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest, Unsigned
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
+from keyquorum.programs import Call, Segment
+from keyquorum.programs.signatures import round_field_mask, round_field_open
+
+from .joint import joined_name, named
+from .randomness import wipe
+from .rounding import ROUNDINGS, RoundingGroup
+from .variants import Destination, Preprocessing, Section, Variant, agreed_names
+
+Words = NDArray[np.uint64]
+CHUNK = 1024
+"""Masks that are made at a time: they take some hundred products each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldVariant(Variant):
+    """`round_ltz_circuit` over F_q and the field of the messages. Phases come as [1, parts, size], modulo q; an item serves one of them. ``protocol``, ``parties``, ``threshold``: of the
+    committee."""
+
+    protocol: str
+    parties: int
+    threshold: int
+    rounding: str = ROUNDINGS[0]
+    verified: bool = True
+
+    @property
+    @abstractmethod
+    def modulus(self) -> int:
+        """q, an odd prime."""
+
+    @property
+    @abstractmethod
+    def factor(self) -> int:
+        """t: messages are round(t w/q) modulo t."""
+
+    @property
+    @abstractmethod
+    def field(self) -> int:
+        """The prime modulo which messages are shared, and the bits of masks; more than the number of parties."""
+
+    @property
+    def low(self) -> int:
+        """The number of low bits of a mask of which items have the one-hot vector too."""
+        return 0
+
+    @abstractmethod
+    def closing(self, size: int, to: Destination) -> Call:
+        """The program that computes messages from the bits of masks and of what was opened."""
+
+    @property
+    def length(self) -> int:
+        """l: bits of a mask."""
+        return self.modulus.bit_length()
+
+    @property
+    def rows(self) -> int:
+        """Shares of an item in the field of the messages."""
+        return self.length + (1 << self.low if self.low else 0)
+
+    @property
+    def sections(self) -> list[Section]:
+        """What a phase needs: v modulo q; and its bits, then the one-hot vector of the low ones, in the field of the messages."""
+        return [Section(1, self.length), Section(self.rows, self.field.bit_length())]
+
+    @property
+    def begins_with_opening(self) -> bool:
+        """See :class:`keyquorum.sharing.variants.Variant`."""
+        return True
+
+    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+        """The preprocessing of ``size`` phases, [parts, rows, size] a section; all parties call this. Numbers that are not below q are thrown away, and others made."""
+        made: list[tuple[Words, Words]] = []
+        names: list[KeyTest] = []
+        count = 0
+        while count < size:
+            good = self.modulus / (1 << self.length)
+            made.append(self._masks(group, min(CHUNK, math.ceil((size - count) / good) + 8), names, seed))
+            count += made[-1][0].shape[-1]
+        sums, rows = (np.concatenate(parts, axis=2)[:, :, :size].copy() for parts in zip(*made, strict=True))
+        wipe(*(part for pair in made for part in pair))
+        return Preprocessing([sums, rows], [joined_name("items", names)])
+
+    def _masks(self, group: RoundingGroup, size: int, names: list[KeyTest], seed: bytes | None) -> tuple[Words, Words]:
+        """v modulo q and its rows in the field of the messages, [parts, rows, at most size] each: those of ``size`` draws that are below q. ``names``: of the runs that made them are appended."""
+        assert isinstance(group.backend, Embedded)
+        q, length, field = self.modulus, self.length, self.protocol
+        domains = (f"F_{q}", f"F_{self.field}")
+        summands = joint_summands(field, self.parties, self.threshold)
+        joint = group.backend.session.joint_integers(field, size, length, 1, self.threshold, seed)
+        files = []
+        try:
+            for domain in domains:
+                files.append(Persistence())
+                for summand in range(summands):
+                    for place in range(length):
+                        files[-1].append_joint(field, domain, joint.bits(domain, summand, place), group.parts, joint.name)
+            given = Segment(0, files[0].length)
+            sums_of_bits = round_field_mask(summands=summands, size=size, l=length, q=q, keep="sum", bits=given)
+            group.run(field, domains[0], sums_of_bits, persistence=files[0], seed=seed)
+            masks = round_field_mask(summands=summands, size=size, l=length, q=q, keep="bits", low=self.low, bits=given)
+            below = group.run(field, domains[1], masks, persistence=files[1], seed=seed)
+            chosen = np.flatnonzero(below == 1)
+            names += [name.copy() for file in files for name in file.key_tests]
+            sums, rows = (file.tail(rows * size).reshape(group.parts, rows, size) for file, rows in zip(files, (1, self.rows), strict=True))
+            kept = np.ascontiguousarray(sums[:, :, chosen]), np.ascontiguousarray(rows[:, :, chosen])
+            wipe(sums, rows)
+            return kept
+        finally:
+            for file in files:
+                file.wipe()
+
+    def use(
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
+        context: bytes = b"",
+    ) -> Words | None:  # fmt: skip
+        """Rounds phases z [1, parts, size] with one item of preprocessing each; all parties call this. Results as of :meth:`keyquorum.sharing.variants.Variant.use`, but in the field of the messages."""
+        q, length, size = self.modulus, self.length, z.shape[-1]
+        names = agreed_names(group, preprocessing, context)
+        flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
+        domains = (f"F_{q}", f"F_{self.field}")
+        field, first, second = self.protocol, Persistence.from_sections([z[0], flat[0]]), Persistence.from_sections([flat[1]])
+        try:
+            named(first, field, domains[0], "phases and masks modulo q", names)
+            opening = round_field_open(size=size, q=q, t=self.factor)
+            opened = group.run(field, domains[0], opening, persistence=first, seed=seed, keep=True, context=context) % q
+            named(second, field, domains[1], "bits of masks modulo t", names)
+            digits = [np.ascontiguousarray(opened >> i & 1) for i in range(length)]
+            words = group.run(field, domains[1], self.closing(size, to), public=digits, persistence=second, seed=seed, keep=True, context=context)
+            received: Words | None = self.received((words % self.field).astype(np.uint64).reshape(1, -1)) if words.size else None
+            return second.tail(size) if to == "share" else received
+        finally:
+            first.wipe()
+            second.wipe()
+            wipe(*(mine for mine, theirs in zip(flat, preprocessing, strict=True) if not np.shares_memory(mine, theirs)))
+
+    def received(self, messages: Words) -> Words:
+        """What a party gets for messages [1, size] in their field. The default: the messages."""
+        return messages
+
+
+def over_fields(committee: Committee) -> bool:
+    """Whether a committee rounds over prime fields alone: it verifies products, and its sharing has no ring."""
+    return committee.verifies_products and committee.ring_protocol is None
+
+
+def check_rounding(committee: Committee, rounding: str) -> None:
+    """Refuses roundings that there are not over prime fields alone. Raises ParameterError."""
+    if rounding != ROUNDINGS[0]:
+        raise ParameterError(f"{committee.protocol}: there is no {rounding} over prime fields alone: take {ROUNDINGS[0]}")
