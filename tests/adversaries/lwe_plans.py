@@ -57,7 +57,7 @@ class LweDecryption(OnDealtKey):
     def result(self, context: PartyContext, shares: list[Persistence]) -> list[int] | None:
         """See :class:`OnDealtKey`."""
         if self.pooled:
-            pool_of_all(context, variant_for(context.committee, self.rounding, self.parameters, WIDTH, LEVELS), COUNT)
+            pool_of_all(context, variant_for(context.committee, self.rounding, self.parameters, WIDTH, LEVELS), self.ciphertexts.count)
         purpose = "a toy" if self.pooled else ""
         results = decrypt(context, self.info(), shares, [self.ciphertexts], self.receiver, self.rounding, pool=purpose, width=WIDTH, levels=LEVELS)
         if results is None:

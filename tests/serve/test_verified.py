@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import combinations
@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine, api
+from keyquorum.fhe.lwe import encrypt
+from keyquorum.fhe.lwe_sets import LweParameters
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError, PartyError
 from keyquorum.parties import run_in_process
 from keyquorum.plans.keygen import keygen_job
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.lwe.field_variant import FIELD
 from keyquorum.schemes.lwe.scheme import LweDecrypted
 from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.serve import copies, daemon, kinds, sessions
@@ -89,10 +92,10 @@ def test_a_receiver_finds_every_wrong_answer(tmp_path: Path, monkeypatch: pytest
 T = 257
 
 
-def polynomials(messages: np.ndarray, parties: int, threshold: int, seed: int = 1) -> list[bytes]:
+def polynomials(messages: np.ndarray, parties: int, threshold: int, seed: int = 1, modulus: int = T) -> list[bytes]:
     """Answers of honest parties with shares of these messages by Shamir's scheme."""
-    coefficients = np.random.default_rng(seed).integers(0, T, (threshold, messages.size))
-    shares = [(messages + sum(c * (party + 1) ** (i + 1) for i, c in enumerate(coefficients))) % T for party in range(parties)]
+    coefficients = np.random.default_rng(seed).integers(0, modulus, (threshold, messages.size))
+    shares = [(messages + sum(c * (party + 1) ** (i + 1) for i, c in enumerate(coefficients))) % modulus for party in range(parties)]
     return [share.astype("<u8").tobytes() for share in shares]
 
 
@@ -160,27 +163,29 @@ def asked(lwe: tuple[Committee, Path, bytes]) -> list[int]:
     return [int(message) for message in result.messages]
 
 
+def lying(threads: Threads, liar: int, monkeypatch: pytest.MonkeyPatch, other: Callable[[np.ndarray], np.ndarray]) -> None:
+    """From here on party ``liar`` answers with ``other`` shares."""
+    honest, truly = decryption.answer_of, decryption.ServedKey.run
+    corrupted = threads._daemons[liar].served_key
+    caller: ContextVar[decryption.ServedKey | None] = ContextVar("caller", default=None)  # of a thread
+
+    def answer(committee: Committee, shares: np.ndarray) -> bytes:
+        """All parties have one committee object here, so the caller tells which of them it is."""
+        return honest(committee, other(shares) if caller.get() is corrupted else shares)
+
+    def run(self: decryption.ServedKey, *arguments: Any) -> list[bytes]:
+        caller.set(self)
+        return truly(self, *arguments)
+
+    monkeypatch.setattr(decryption.ServedKey, "run", run)
+    monkeypatch.setattr(decryption, "answer_of", answer)
+
+
 def test_a_served_committee_and_a_lying_party(lwe: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """Over TLS: right messages, twice; then a party answers with another share: the receiver stops. If it does not compare, it has another message."""
     with served(lwe) as threads:
         assert asked(lwe) == asked(lwe) == MESSAGES.tolist()
-        honest = decryption.answer_of
-        liar = threads._daemons[LIAR].served_key
-
-        def lying(committee: Committee, shares: np.ndarray) -> bytes:
-            """All parties have one committee object here, so the caller tells which of them it is."""
-            if caller.get() is liar:
-                shares = shares + np.uint64(1 << 63)
-            return honest(committee, shares)
-
-        def run(self: decryption.ServedKey, *arguments: Any) -> list[bytes]:
-            caller.set(self)
-            return truly(self, *arguments)
-
-        caller: ContextVar[decryption.ServedKey | None] = ContextVar("caller", default=None)  # of a thread
-        truly = decryption.ServedKey.run
-        monkeypatch.setattr(decryption.ServedKey, "run", run)
-        monkeypatch.setattr(decryption, "answer_of", lying)
+        lying(threads, LIAR, monkeypatch, lambda shares: shares + np.uint64(1 << 63))
         for _ in range(2):
             with pytest.raises(DifferentCopies) as caught:
                 asked(lwe)
@@ -188,6 +193,28 @@ def test_a_served_committee_and_a_lying_party(lwe: tuple[Committee, Path, bytes]
             assert accused is not None and LIAR in map(int, accused.groups()) and len(set(accused.groups())) == 2
         monkeypatch.setattr(copies, "compare", lambda *arguments: None)
         assert asked(lwe) != MESSAGES.tolist()
+    assert not threads.failures
+
+
+@pytest.mark.parametrize("parties", [3, *([5] if LONG else [])])
+def test_lwe_of_mal_shamir_is_served(tmp_path: Path, parties: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over TLS: right messages, twice; then a party answers with other shares: the receiver stops. If it does not check the degree, it has other messages, or numbers that are none."""
+    folder, values = tmp_path / "c", np.arange(16)
+    committee, identity = made(folder, "lwe53-p16", "mal-shamir", parties)
+    api.encrypt(folder, "key", values, folder / "c.lwe")
+    lwe = committee, identity, (folder / "c.lwe").read_bytes()
+    with served(lwe) as threads:
+        assert asked(lwe) == asked(lwe) == values.tolist()
+        by = np.where(values < 15, 1, -1)
+        lying(threads, 0, monkeypatch, lambda shares: np.frombuffer(moved(committee, shares[0].tobytes(), 16, by), "<u8")[None, :])
+        for _ in range(2):
+            with pytest.raises(WrongDegree, match="do not belong together"):
+                asked(lwe)
+        monkeypatch.setattr(copies, "degree_holds", lambda *arguments: True)
+        assert asked(lwe) == (values + by).tolist()
+        by[:] = 1
+        with pytest.raises(PartyError, match="a result is no message of 4 bits"):
+            asked(lwe)
     assert not threads.failures
 
 
@@ -311,7 +338,7 @@ def test_a_semi_honest_committee_has_no_record(tmp_path: Path) -> None:
 
 
 def test_what_is_refused(lwe: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers of another length; roundings whose errors leak, of BFV and of LWE; CKKS; LWE without shares modulo 2^k."""
+    """Answers of another length; roundings whose errors leak, of BFV and of LWE; CKKS; tables without shares modulo 2^k."""
     committee, identity, data = lwe
     receiver = Receiver(committee, identity)
     receiver.ask = lambda bodies, head: [bytearray(40)] * 3  # type: ignore[method-assign]
@@ -332,12 +359,60 @@ def test_what_is_refused(lwe: tuple[Committee, Path, bytes], monkeypatch: pytest
         (committee, ckks, "round_ltz_circuit", "CKKS"),
         (shamir, toy, "round_mask_open", "round_mask_open is sometimes wrong"),
         (shamir, ckks, "round_ltz_circuit", "CKKS"),
-        (shamir, others, "round_ltz_circuit", r"without shares modulo 2\^k is semi-honest so far"),
+        (shamir, others, "round_ltz_table", "mal-shamir: there is no round_ltz_table over prime fields alone"),
+        (shamir, others, "round_mask_open", "round_mask_open tells of the noise, .*mal-shamir serves LWE with round_ltz_circuit$"),
+        (shamir, others, "round_flood", "round_flood tells of the noise, .*mal-shamir serves LWE with round_ltz_circuit$"),
     ):
         monkeypatch.setattr(decryption, "load_key_as", lambda *arguments, key=key: key)
         monkeypatch.setattr(kinds, "load_key", lambda *arguments, key=key: key)
         with pytest.raises((ParameterError, CommitteeError), match=said):
             open_kind(where, 0, Service("key", rounding=rounding))
+
+
+def shares_of(committee: Committee, messages: np.ndarray, seed: int = 3) -> list[bytes]:
+    """Answers of mal-shamir for messages of LWE."""
+    return polynomials(messages, committee.size, committee.threshold, seed, FIELD)
+
+
+def moved(committee: Committee, answer: bytes, count: int, by: np.ndarray) -> bytes:
+    """Another answer of party 0 that adds ``by`` to the messages of a receiver who does not check the degree."""
+    factor = pow(copies.factors(range(1, committee.threshold + 2), 0, FIELD)[0], -1, FIELD)
+    shares = np.frombuffer(answer[: 8 * count], "<u8").astype(np.int64)
+    return ((shares + by % FIELD * factor) % FIELD).astype("<u8").tobytes()
+
+
+@pytest.mark.parametrize("parties", [3, 5])
+def test_a_receiver_of_lwe_checks_the_degree_and_the_range(parties: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of answers of mal-shamir. Without the check of the degree, wrong answers give other messages, or numbers that are none."""
+    committee = committee_of(tmp_path / "c", "mal-shamir", parties)
+    identity, _ = make_receiver(committee, "web")
+    parameters = api.load_parameters("lwe53-p16")
+    assert isinstance(parameters, LweParameters)
+    rng, messages = np.random.default_rng(1), np.array([0, 1, 7, 8, 15])
+    data = encrypt(parameters, rng.integers(0, 2, parameters.dimension), messages, rng).to_bytes("0" * 32)
+    receiver = Receiver(committee, identity)
+
+    def decrypted(answers: list[bytes]) -> list[int]:
+        receiver.ask = lambda bodies, head: [bytearray(answer) for answer in answers]  # type: ignore[method-assign]
+        result = receiver.decrypt(data)
+        assert isinstance(result, LweDecrypted)
+        return [int(message) for message in result.messages]
+
+    honest = shares_of(committee, messages)
+    assert decrypted(honest) == messages.tolist()
+    for party in range(parties):
+        for wrong in (shares_of(committee, messages, 4)[party], bytes(len(honest[party])), honest[party][:-8] + FIELD.to_bytes(8, "little")):
+            answers = [wrong if i == party else answer for i, answer in enumerate(honest)]
+            with pytest.raises(WrongDegree, match="do not belong together"):
+                decrypted(answers)
+    unchecked = [moved(committee, honest[0], messages.size, by) for by in (np.array([1, 1, 1, 1, -1]), np.array([0, 0, 0, 0, 1]))]
+    with monkeypatch.context() as patch:
+        patch.setattr(copies, "degree_holds", lambda *arguments: True)
+        assert decrypted([unchecked[0], *honest[1:]]) == [1, 2, 8, 9, 14]
+        with pytest.raises(PartyError, match="a result is no message of 4 bits"):
+            decrypted([unchecked[1], *honest[1:]])
+    with pytest.raises(PartyError, match="a result is no message of 4 bits"):
+        decrypted(shares_of(committee, messages + 1))
 
 
 def planned_toy() -> SealKeyInfo:
