@@ -136,7 +136,7 @@ ABLATIONS = (
     Ablation(lambda: decryption("mal-shamir", 3, 0), ("Openings",), ("flip",), 1, from_end=True),
     Ablation(lambda: lwe_decryption("mal-shamir", 3, 0, modulus="prime"), ("Openings",), ("flip",), 1, from_end=True),
     Ablation(lambda: lwe_decryption("mal-shamir", 3, 0, modulus="prime"), ("Openings", "Products"), ("joint", "shares"), 1),
-    Ablation(lambda: served("lwe", "mal-shamir"), ("Products", "Openings"), ("flip",), 1, slow=True),
+    Ablation(lambda: served("lwe", "mal-shamir"), ("Openings", "Products"), ("joint",), 1),
     Ablation(lambda: lwe_decryption("mal-rep-field", 3, 0), ("Openings",), ("flip",), 2, from_end=True),
     Ablation(lambda: lwe_decryption("mal-rep-field", 3, 0), ("Products", "Openings"), ("flip",), 1, from_end=True),
     Ablation(lambda: flooded("mal-rep-field", 3, 0), ("Openings",), ("flip",), 2),
