@@ -374,7 +374,7 @@ def test_committees_that_verify_products_refuse_other_plans() -> None:
     for protocol in verified:
         ProgramRequest("sample_bits", ("1",), protocol.name).check()
         committee = api.in_process_committee(3, protocol.name)
-        said = f"is semi-honest so far, and {protocol.name} is for malicious parties: it makes keys of seal and lwe, and decrypts BFV, BGV and LWE; with shares modulo 2^k also CKKS, and it evaluates a PRF"
+        said = f"is semi-honest so far, and {protocol.name} is for malicious parties: it makes keys of seal and lwe, and decrypts BFV, BGV, CKKS and LWE; with shares modulo 2^k it also evaluates a PRF"
         if protocol.ring_protocol is None:
             with pytest.raises(CommitteeError, match=rf"^a rounding without shares modulo 2\^k {re.escape(said)}$"):
                 _ = committee.rounding_protocols

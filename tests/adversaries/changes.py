@@ -19,7 +19,7 @@ WIRE = ("drop", "flip", "random", "replay", "shorter", "longer", "other-session"
 same receiver is sent again, besides. shorter, longer: a byte less, or more. other-session: what the party sent at this place in another session. equivocate: the payload of
 the last message to another receiver; where all receivers get the same, another one for this receiver."""
 ABOVE = ("joint", "shares", "input", "hash", "public")
-"""Kinds above the transport. joint: shares of another joint integer in one domain. shares: another share file, of a key or of what a program reads. input: another private input of one program. hash: another
+"""Kinds above the transport. joint: shares of another joint integer in one domain, or another number of one summand in all. shares: another share file, of a key or of what a program reads. input: another private input of one program. hash: another
 digest in a comparison. public: another public input of one program."""
 TAG = 8
 """Bytes of the tag of a message between engines."""
@@ -137,13 +137,19 @@ class Deviation:
                 if shares is not None:
                     shares[0, 0] ^= np.uint64(1)
 
-    def joint(self, shares: bytearray, domain: str) -> bytearray:
-        """Shares of joint integers in one domain: in the first part (of two), the lowest bit of each is another; of words that make noise the highest one."""
+    def joint(self, shares: bytearray) -> bytearray:
+        """Shares of joint integers in one domain: in the first half (the first part of two), the lowest bit of each is another."""
         if self._now("joint"):
-            at, bit = (7, 1 << (HALF_BITS - 1) % 8) if domain == f"Z2^{HALF_BITS}" else (0, 1)
-            for place in range(at, len(shares) // 2, 8):
-                shares[place] ^= bit
+            for place in range(0, len(shares) // 2, 8):
+                shares[place] ^= 1
         return shares
+
+    def numbers(self, words: bytearray) -> bytearray:
+        """Words of one summand, of which noise is made: in the first half, the highest bit of each is another."""
+        if self._now("joint"):
+            for place in range(7, len(words) // 2, 8):
+                words[place] ^= 1 << (HALF_BITS - 1) % 8
+        return words
 
     def digest(self, digest: bytes) -> bytes:
         """A digest that is compared."""
@@ -164,15 +170,23 @@ class DeviatingJoint:
 
     def shares(self, domain: str, start: int = 0, count: int | None = None) -> bytearray:
         """See ``JointIntegers.shares``."""
-        return self._deviation.joint(self._joint.shares(domain, start, count), domain)
+        return self._deviation.joint(self._joint.shares(domain, start, count))
+
+    def numbers(self, summand: int) -> bytearray:
+        """See ``JointIntegers.numbers``."""
+        return self._deviation.numbers(self._joint.numbers(summand))
+
+    def shares_of(self, domain: str, computed: NDArray[np.int64]) -> bytearray:
+        """See ``JointIntegers.shares_of``."""
+        return self._deviation.joint(self._joint.shares_of(domain, computed))
 
     def indicators(self, domain: str, summand: int, value: int) -> bytearray:
         """See ``JointIntegers.indicators``."""
-        return self._deviation.joint(self._joint.indicators(domain, summand, value), domain)
+        return self._deviation.joint(self._joint.indicators(domain, summand, value))
 
     def bits(self, domain: str, summand: int, place: int) -> bytearray:
         """See ``JointIntegers.bits``."""
-        return self._deviation.joint(self._joint.bits(domain, summand, place), domain)
+        return self._deviation.joint(self._joint.bits(domain, summand, place))
 
 
 class DeviatingSession:

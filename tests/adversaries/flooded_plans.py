@@ -100,8 +100,8 @@ def multiplied(parameters: ParameterSet, c1: np.ndarray, secret: np.ndarray, q: 
     return product
 
 
-def flooded(protocol: str, parties: int, receiver: int = 0, primes: int = 2) -> Plan:
-    """A message at scale 2^40, at the level of two primes, or of one."""
+def flooded(protocol: str, parties: int, receiver: int = 0, primes: int = 2, threshold: int | None = None) -> Plan:
+    """A message at scale 2^40, at the level of two primes, or of one. ``threshold``: default that of the protocol."""
     parameters, rng = toy_ckks(), np.random.default_rng(9)
     secret = rng.integers(-1, 2, DEGREE)
     phase = rng.integers(-(1 << 40), 1 << 40, DEGREE)
@@ -109,7 +109,9 @@ def flooded(protocol: str, parties: int, receiver: int = 0, primes: int = 2) -> 
     c1 = np.stack([rng.integers(0, q, DEGREE, dtype=np.uint64) for q in moduli])
     c0 = [[(int(p) - x) % q for p, x in zip(phase, multiplied(parameters, row, secret, q), strict=True)] for row, q in zip(c1, moduli, strict=True)]
     ciphertext = Ciphertext(primes, np.stack([np.array(c0, dtype=np.uint64), c1]), False, parameters.scale, 1)
-    job = Flooded(committee_of(protocol, parties), parameters, receiver, tuple(secret.tolist()), ciphertext, tuple(phase.tolist()))
-    of = f"{protocol}, {parties} parties" if job.committee.authenticated else protocol
+    job = Flooded(committee_of(protocol, parties, threshold), parameters, receiver, tuple(secret.tolist()), ciphertext, tuple(phase.tolist()))
+    of = f"{protocol}, {parties} parties" if job.committee.ring_protocol is None or job.committee.authenticated else protocol
+    if threshold is not None:
+        of += f", t = {threshold}"
     name = f"flooded decryption of {of}, to {receiver}{', one prime' if primes == 1 else ''}"
     return Plan(name, parties, job, job.right)

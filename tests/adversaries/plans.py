@@ -277,10 +277,10 @@ class AnyCommittee(Committee):
         return PROTOCOLS[self.protocol]
 
 
-def committee_of(protocol: str, parties: int) -> Committee:
+def committee_of(protocol: str, parties: int, threshold: int | None = None) -> Committee:
     """A committee in this process."""
     members = tuple(Party(i, "in-process", 1, secrets.token_hex(32)) for i in range(parties))
-    return AnyCommittee(Path("in-process"), "in-process", protocol, default_threshold(protocol, parties), members)
+    return AnyCommittee(Path("in-process"), "in-process", protocol, default_threshold(protocol, parties) if threshold is None else threshold, members)
 
 
 def borders(parameters: ParameterSet, seed: int = 7, kept: int = 0) -> tuple[Ints, Ints, list[int]]:

@@ -1,63 +1,173 @@
-"""CKKS decryption by committees that verify products: noise that every pair of parties has in common, of the right distribution, the same modulo every prime. Matrix: tests/adversaries."""
+"""CKKS decryption by committees that verify products: noise that every set of n - t parties has in common, of the right distribution, the same modulo every prime. Matrix: tests/adversaries."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends.embedded import Embedded
+from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import load
-from keyquorum.model.errors import CiphertextError
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CiphertextError, KeyQuorumError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.schemes.seal.decrypt import decrypt
+from keyquorum.schemes.seal.decrypt import _check_room, decrypt
 from keyquorum.schemes.seal.keygen import SealRequest
-from keyquorum.schemes.seal.policy import FloodPolicy, flooding_summands
+from keyquorum.schemes.seal.policy import FloodPolicy, flooding_summands, flooding_variance
 from keyquorum.schemes.seal.precision import key_precision
 from keyquorum.sharing import joint, randomness
 from keyquorum.sharing.joint import JointNoise
 from keyquorum.sharing.randomness import HALF_BITS, gaussian_of_words, gaussian_words
 
 from tests.adversaries.flooded_plans import Flooded, coefficients, flooded, off
-from tests.adversaries.plans import dealt
+from tests.adversaries.plans import committee_of, dealt
+from tests.fhe.dealer import narrow
+from tests.long import LONG
 
-from .quorum import Seal
+from . import test_policy as jobs
+from .quorum import WEAK, Seal
 
-CORRUPT, RECEIVER = 2, 0
-PROTOCOL = "mal-rep-field"
+RECEIVER = 0
 MADE = JointNoise.__init__
 Ints = np.ndarray
+Kind = tuple[str, int, int]
+"""Protocol, parties and threshold."""
+REPLICATED: Kind = ("mal-rep-field", 3, 1)
+SHAMIR: list[Kind] = [("mal-shamir", 3, 1), ("mal-shamir", 4, 1), ("mal-shamir", 5, 2)]
+KINDS = [REPLICATED, *SHAMIR]
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]}-{kind[1]}-{kind[2]}")
 
 
-def noises(variance: int, size: int) -> list[Ints]:
-    """The two numbers that each party has of each joint one, [parts, size]."""
-    members = api.in_process_committee(3, PROTOCOL)
+def sets_of(kind: Kind) -> list[tuple[int, ...]]:
+    """The sets of parties that have a number in common, in their order."""
+    _, n, t = kind
+    return [(i, (i + 1) % n) for i in range(n)] if kind == REPLICATED else list(combinations(range(n), n - t))
 
-    def drawn(context: PartyContext) -> Ints:
+
+def members_of(kind: Kind) -> Committee:
+    """A committee in this process."""
+    return committee_of(*kind)
+
+
+def planned(kind: Kind, receiver: int = RECEIVER) -> Flooded:
+    """The flooded decryption of a toy key."""
+    protocol, n, t = kind
+    plan = flooded(protocol, n, receiver, threshold=t).job
+    assert isinstance(plan, Flooded)
+    return plan
+
+
+def noises(variance: int, size: int, kind: Kind) -> list[dict[int, Ints]]:
+    """The numbers that each party has, by their set."""
+    members = members_of(kind)
+
+    def drawn(context: PartyContext) -> dict[int, Ints]:
         made = JointNoise(context.session, members, size, variance)  # wipes its numbers when it goes
-        return made._noise.copy()
+        return dict(zip(made.known, made._noise.copy(), strict=True))
 
     return run_in_process(members, drawn)
 
 
+@each_kind
 @pytest.mark.parametrize("variance", [10, 1 << 20, 12 * 16 * 4096 << 30])
-def test_pairs_have_the_same_numbers_of_the_right_deviation(variance: int) -> None:
-    """Party i has the numbers of set i and of set i - 1. Mean and deviation within 5.5 of their own deviations: false alarm 10^-7."""
-    size = 4096
-    mine = noises(variance, size)
-    for party in range(3):
-        assert np.array_equal(mine[party][0], mine[(party + 1) % 3][1])
-        x = mine[party][0].astype(np.float64) / math.sqrt(variance)
-        assert abs(x.mean()) < 5.5 / math.sqrt(size)
-        assert abs((x**2).mean() - 1) < 5.5 * math.sqrt(2 / size)
-    sets = np.stack([mine[party][0] for party in range(3)]).astype(np.float64) / math.sqrt(variance)
-    for i in range(3):  # independent of one another
-        assert abs((sets[i] * sets[i - 1]).mean()) < 5.5 / math.sqrt(size)
+def test_members_have_the_same_numbers_of_the_right_deviation(variance: int, kind: Kind) -> None:
+    """Of each set all members have the same numbers, and nobody else any. Mean, deviation and correlations of at most ten sets within 6 of their own deviations: false alarm below 10^-6."""
+    size, sets = 4096, sets_of(kind)
+    assert len(sets) == flooding_summands(*kind)
+    mine = noises(variance, size, kind)
+    found = []
+    for i, members in enumerate(sets):
+        assert [party for party in range(kind[1]) if i in mine[party]] == sorted(members)
+        assert all(np.array_equal(mine[party][i], mine[members[0]][i]) for party in members)
+        found.append(mine[members[0]][i].astype(np.float64) / math.sqrt(variance))
+    for x in found:
+        assert abs(x.mean()) < 6 / math.sqrt(size)
+        assert abs((x**2).mean() - 1) < 6 * math.sqrt(2 / size)
+    for x, y in combinations(found, 2):  # independent of one another
+        assert abs((x * y).mean()) < 6 / math.sqrt(size)
+
+
+@each_kind
+def test_sizes_are_counted_honestly(kind: Kind) -> None:
+    """Variances of all sets add up in the stated precision. A level is refused if 8 deviations of the noise of each set, and a message, do not fit."""
+    sets, plan = len(sets_of(kind)), planned(kind)
+    info, degree, scale = plan.info(), plan.parameters.ring_degree, plan.ciphertext.scale
+    assert flooding_variance(info.policy, degree, *kind) == sets
+    assert key_precision(info).deviation == pytest.approx(math.sqrt(sets * degree / 2) * info.policy.sigma(degree) / scale)
+    room = (plan.parameters.moduli(1)[0] / 2 - 4 * scale) / (8 * sets)
+    one = replace(plan.ciphertext, level_primes=1, data=plan.ciphertext.data[:, :1])
+    policies = [FloodPolicy(bits=bits, decryptions=1, noise_bits=noise_bits) for noise_bits in (14, 15) for bits in range(1, 81)]
+    assert {policy.sigma(degree) < room for policy in policies} == {True, False}
+    for policy in policies:
+        if policy.sigma(degree) < room:
+            _check_room(replace(info, policy=policy), one)
+        else:
+            with pytest.raises(CiphertextError, match="no room for the flooding noise"):
+                _check_room(replace(info, policy=policy), one)
+
+
+def test_numbers_of_sets() -> None:
+    """C(n, t), with a room and precision to match; semi-honest committees have t + 1 contributors."""
+    assert flooding_summands("mal-shamir", 9, 4) == 126 and flooding_summands("mal-shamir", 6, 1) == 6 and flooding_summands("shamir", 9, 4) == 5
+
+
+def shared_noise(kind: Kind, moduli: Sequence[int]) -> tuple[Ints, list[list[Ints]]]:
+    """The sum of all numbers of a draw, and the shares [parts, size] of each party modulo each prime."""
+    members, variance, size = members_of(kind), 1 << 70, 64
+    known: dict[int, Ints] = {}
+
+    def one(context: PartyContext) -> list[Ints]:
+        noise = JointNoise(context.session, members, size, variance)
+        known.update(zip(noise.known, noise._noise.copy(), strict=True))
+        shares = []
+        for q in moduli:
+            stored = Persistence()
+            noise.append_to(stored, members.field_protocol, q)
+            shares.append(stored.words[:, -size:].copy())
+        return shares
+
+    found = run_in_process(members, one)
+    return np.sum([known[i].astype(object) for i in range(len(sets_of(kind)))], axis=0), found
+
+
+def at_zero(points: Sequence[int], shares: Sequence[Ints], q: int, at: int = 0) -> list[int]:
+    """The values at a point of the polynomials through shares of these parties."""
+    total = [0] * len(shares[0])
+    for i, share in zip(points, shares, strict=True):
+        factor = 1
+        for j in points:
+            if j != i:
+                factor = factor * (at - j - 1) * pow(i - j, -1, q) % q
+        total = [(sum_ + factor * int(x)) % q for sum_, x in zip(total, share.tolist(), strict=True)]
+    return total
+
+
+@each_kind
+def test_the_noise_is_the_same_modulo_all_primes(kind: Kind) -> None:
+    """Shares are those of the sum of all numbers, as integers: all n of Shamir's scheme lie on a polynomial of degree t modulo each prime. The noise is far larger than one of them."""
+    moduli = (65537, *planned(kind).parameters.moduli(2))
+    wanted, shares = shared_noise(kind, moduli)
+    assert max(abs(int(x)) for x in wanted) > 1 << 33
+    for index, q in enumerate(moduli):
+        rows = [party[index] for party in shares]
+        if kind == REPLICATED:
+            assert [sum(int(rows[p][0, i]) for p in range(3)) % q for i in range(64)] == [int(x) % q for x in wanted]
+            assert all(np.array_equal(rows[p][0], rows[(p + 1) % 3][1]) for p in range(3))
+            continue
+        _, n, t = kind
+        for quorum in combinations(range(n), t + 1):
+            chosen = [rows[p][0] for p in quorum]
+            assert at_zero(quorum, chosen, q) == [int(x) % q for x in wanted]
+            assert all(at_zero(quorum, chosen, q, other + 1) == rows[other][0].tolist() for other in range(n))
 
 
 def test_the_distribution_is_the_discrete_gaussian() -> None:
@@ -96,18 +206,18 @@ class Other:
         return self._backend.run(protocol, domain, call, **options)
 
 
-def outcomes(where: Callable[[str], bool], omitted: tuple[str, ...] = ()) -> tuple[Flooded, list[Any]]:
-    """What each party ends with, where one opens another sum; ``omitted``: checks that the others leave out."""
-    plan = flooded(PROTOCOL, 3, RECEIVER).job
-    assert isinstance(plan, Flooded)
-    found: list[Any] = [None] * 3
+def outcomes(kind: Kind, where: Callable[[str], bool], omitted: tuple[str, ...] = ()) -> tuple[Flooded, list[Any]]:
+    """What each party ends with, where the last one opens another sum; ``omitted``: checks that the others leave out."""
+    plan, parties = planned(kind), kind[1]
+    found: list[Any] = [None] * parties
 
     def one(session: Any) -> None:
         party = session.party
         try:
-            shares = [dealt(session, *sharing, 1, 0, np.array(plan.secret)) for sharing in plan.sharings()]
+            shares = [dealt(session, *sharing, plan.committee.threshold, 0, np.array(plan.secret)) for sharing in plan.sharings()]
             context = PartyContext(session, plan.committee)
-            if party == CORRUPT:
+            # The receiver takes the shares of the t parties after it, and those of the others are compared alone.
+            if party == (1 if omitted else parties - 1) or (kind == REPLICATED and party == 2):
                 context.backend = Other(Embedded(session), where)  # type: ignore[assignment]
             results = decrypt(context, plan.info(), shares, [plan.ciphertext], RECEIVER, "round_ltz_circuit")
             found[party] = None if results is None else coefficients(plan.parameters, results[0].plaintext)
@@ -117,7 +227,7 @@ def outcomes(where: Callable[[str], bool], omitted: tuple[str, ...] = ()) -> tup
 
     from threading import Thread
 
-    threads = [Thread(target=one, args=(session,)) for session in _engine.tampered_sessions([None] * 3, list(omitted), 10.0)]
+    threads = [Thread(target=one, args=(session,)) for session in _engine.tampered_sessions([None] * parties, list(omitted), 10.0)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -125,47 +235,49 @@ def outcomes(where: Callable[[str], bool], omitted: tuple[str, ...] = ()) -> tup
     return plan, found
 
 
-def test_other_noise_is_found() -> None:
-    """In one domain, or the same in all. Without the comparison of copies the receiver has noise as a result, or a result that is far off."""
-    plan, found = outcomes(lambda domain: False)
+@each_kind
+def test_other_noise_is_found(kind: Kind) -> None:
+    """In one domain, or the same in all. Without the comparison of copies, or of the degree, the receiver has noise as a result, or a result that is far off."""
+    plan, found = outcomes(kind, lambda domain: False)
     assert off(found[RECEIVER], plan.wanted) <= plan.bound
     last = f"F_{plan.parameters.coeff_modulus[1]}"
     for where in (lambda domain: domain == last, lambda domain: True):
-        _, found = outcomes(where)
-        assert isinstance(found[RECEIVER], _engine.CheckError) and "cheats" in str(found[RECEIVER])
-    _, found = outcomes(lambda domain: True, ("Openings",))
+        _, found = outcomes(kind, where)
+        # With n > 2t + 1 all parties check a combination of the shares of the file: the first one that finds it breaks off, and says why.
+        assert isinstance(found[RECEIVER], _engine.CheckError | _engine.NetworkError) and "cheats" in str(found[RECEIVER])
+    _, found = outcomes(kind, lambda domain: True, ("Openings",))
     assert off(found[RECEIVER], plan.wanted) > plan.bound
-    _, found = outcomes(lambda domain: domain == last, ("Openings",))
+    _, found = outcomes(kind, lambda domain: domain == last, ("Openings",))
     assert isinstance(found[RECEIVER], CiphertextError) or off(found[RECEIVER], plan.wanted) > plan.bound
 
 
-def test_noise_of_two_draws_is_refused() -> None:
+@each_kind
+def test_noise_of_two_draws_is_refused(kind: Kind) -> None:
     """An honest party that takes the noise of another draw has another name, and all stop before anything is opened."""
-    plan = flooded(PROTOCOL, 3, RECEIVER).job
-    assert isinstance(plan, Flooded)
+    plan, (protocol, _, t) = planned(kind), kind
 
     def one(context: PartyContext) -> None:
         n, q = plan.parameters.ring_degree, plan.parameters.coeff_modulus[0]
         draws = [JointNoise(context.session, plan.committee, n, 1000) for _ in range(2)]
-        (shares,) = (dealt(context.session, PROTOCOL, f"F_{q}", 1, 0, np.zeros(n, dtype=np.int64)) for _ in range(1))
-        draws[int(context.party == 1)].append_to(shares, PROTOCOL, q)
-        context.backend.run(PROTOCOL, f"F_{q}", flood_call(n), threshold=1, persistence=shares)
+        shares = dealt(context.session, protocol, f"F_{q}", t, 0, np.zeros(n, dtype=np.int64))
+        draws[int(context.party == 1)].append_to(shares, protocol, q)
+        context.backend.run(protocol, f"F_{q}", flood_call(n), threshold=t, persistence=shares)
 
     with pytest.raises(_engine.StoreError, match="not made together"):
         run_in_process(plan.committee, one)
 
 
-def test_noise_of_two_laws_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@each_kind
+def test_noise_of_two_laws_is_refused(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of one draw with two variances is two names; with one variance it is one."""
-    plan = flooded(PROTOCOL, 3, RECEIVER).job
-    assert isinstance(plan, Flooded)
+    plan, (protocol, _, t) = planned(kind), kind
     n, q = plan.parameters.ring_degree, plan.parameters.coeff_modulus[0]
 
     def one(context: PartyContext, other: int) -> bytes:
-        (shares,) = (dealt(context.session, PROTOCOL, f"F_{q}", 1, 0, np.zeros(n, dtype=np.int64)) for _ in range(1))
+        shares = dealt(context.session, protocol, f"F_{q}", t, 0, np.zeros(n, dtype=np.int64))
         noise = JointNoise(context.session, plan.committee, n, other if context.party == 1 else 1000)
-        noise.append_to(shares, PROTOCOL, q)
-        context.backend.run(PROTOCOL, f"F_{q}", flood_call(n), threshold=1, persistence=shares)
+        noise.append_to(shares, protocol, q)
+        context.backend.run(protocol, f"F_{q}", flood_call(n), threshold=t, persistence=shares)
         return noise._name
 
     (name,) = set(run_in_process(plan.committee, lambda context: one(context, 1000)))
@@ -173,9 +285,8 @@ def test_noise_of_two_laws_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(_engine.StoreError, match="not made together"):
         run_in_process(plan.committee, lambda context: one(context, 1 << 20))
     monkeypatch.setattr(joint, "joined_name", lambda purpose, names: names[0])
-    with pytest.raises(
-        _engine.CheckError, match="sent different ones"
-    ):  # the ablation: without the law in the name the sum is opened, and copies differ then
+    # The ablation: without the law in the name the sum is opened, and copies or degrees are wrong then.
+    with pytest.raises(_engine.CheckError, match="cheats"):
         run_in_process(plan.committee, lambda context: one(context, 1 << 20))
 
 
@@ -187,48 +298,51 @@ def flood_call(n: int) -> Any:
     return flood(contributors=2, N=n, receiver=0, phase=Segment(0, n), masks="stored", r=Segment(n, n))
 
 
-def residuals(monkeypatch: pytest.MonkeyPatch, runs: int, third: bool) -> np.ndarray:
-    """What a corrupted receiver has left of results once it takes off the phase and the noise that it knows, in deviations. ``third``: whether the others add theirs."""
-    plan = replace(flooded(PROTOCOL, 3, CORRUPT).job, receiver=CORRUPT)  # type: ignore[type-var]
-    assert isinstance(plan, Flooded)
+def residuals(monkeypatch: pytest.MonkeyPatch, kind: Kind, runs: int, unknown: bool) -> np.ndarray:
+    """What a corrupted receiver has left of results once it takes off the phase and the noise that it and t - 1 others know, in deviations. ``unknown``: whether the set of honest parties adds its noise."""
+    corrupt = set(range(kind[1] - kind[2], kind[1]))
+    receiver, plan = max(corrupt), planned(kind, max(corrupt))
+    (honest,) = (i for i, members in enumerate(sets_of(kind)) if not corrupt & set(members))
     left = []
 
     def one(context: PartyContext) -> Any:
-        known: list[Ints] = []
+        known: dict[int, Ints] = {}
 
         def noise(self: JointNoise, *arguments: Any) -> None:
             MADE(self, *arguments)
-            if not third:
-                part = {0: 0, 1: 1}.get(context.party)  # set 0: of parties 0 and 1
-                if part is not None:
-                    self._noise[part] = 0
-            known.append(self._noise.copy())
+            if not unknown and honest in self.known:
+                self._noise[self.known.index(honest)] = 0
+            known.update(zip(self.known, self._noise.copy(), strict=True))
 
         local[context.party] = noise
-        shares = [dealt(context.session, *sharing, 1, 0, np.array(plan.secret)) for sharing in plan.sharings()]
-        results = decrypt(context, plan.info(), shares, [plan.ciphertext], CORRUPT, "round_ltz_circuit")
-        return None if results is None else (coefficients(plan.parameters, results[0].plaintext), known[0].sum(axis=0))
+        shares = [dealt(context.session, *sharing, kind[2], 0, np.array(plan.secret)) for sharing in plan.sharings()]
+        results = decrypt(context, plan.info(), shares, [plan.ciphertext], receiver, "round_ltz_circuit")
+        return known, None if results is None else coefficients(plan.parameters, results[0].plaintext)
 
     local: dict[int, Any] = {}
     monkeypatch.setattr(JointNoise, "__init__", lambda self, session, *rest: local[session.party](self, session, *rest))
     for _ in range(runs):
-        words, known = run_in_process(plan.committee, one)[CORRUPT]
-        left.append(np.array(words) - np.array(plan.wanted) - known)
+        ends = run_in_process(plan.committee, one)
+        pooled = {i: numbers for party in corrupt for i, numbers in ends[party][0].items()}
+        assert len(pooled) == len(sets_of(kind)) - 1
+        left.append(np.array(ends[receiver][1]) - np.array(plan.wanted) - sum(pooled.values()))
     return np.concatenate(left) / math.sqrt(plan.info().policy.variance(plan.parameters.ring_degree))
 
 
-def test_what_a_corrupted_party_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own two numbers taken off, a result has noise of the full deviation: within 5.5 of the deviations of the estimate, false alarm 10^-7. Where the pair of honest parties adds none, the bare
-    phase is left."""
-    x = residuals(monkeypatch, 12, third=True).astype(np.float64)
+@each_kind
+def test_what_corrupted_parties_do_not_know(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All numbers that t parties know taken off, a result has noise of the full deviation: within 5.5 of the deviations of the estimate, false alarm 10^-7. Where the set of honest parties adds none,
+    the bare phase is left."""
+    x = residuals(monkeypatch, kind, 12, unknown=True).astype(np.float64)
     assert abs((x**2).mean() - 1) < 5.5 * math.sqrt(2 / x.size)
-    assert not residuals(monkeypatch, 1, third=False).any()
+    assert not residuals(monkeypatch, kind, 1, unknown=False).any()
 
 
-def test_values_come_back_within_the_stated_precision() -> None:
-    """A shipped set under the default policy: keys, encryption by SEAL, and the decryption; the deviation is the stated one, of three numbers (10 % are six deviations of the estimate)."""
-    members, parameters = api.in_process_committee(3, PROTOCOL), load("ckks-4096", warn=False)
-    assert flooding_summands(PROTOCOL, 3, 1) == 3 and flooding_summands("rep-field", 3, 1) == 2
+@pytest.mark.parametrize("kind", [REPLICATED, SHAMIR[0], *(SHAMIR[1:] if LONG else [])], ids=str)
+def test_values_come_back_within_the_stated_precision(kind: Kind) -> None:
+    """A shipped set under the default policy: keys, encryption by SEAL, and the decryption; the deviation is the stated one, of all sets (10 % are six deviations of the estimate)."""
+    members, parameters = api.in_process_committee(kind[1], kind[0], kind[2]), load("ckks-4096", warn=False)
+    assert flooding_summands(*kind) == math.comb(kind[1], kind[2]) and flooding_summands("rep-field", 3, 1) == 2
     material = api.keygen_in_process(members, SealRequest(parameters, relin=False))
     s, stated = Seal(material[0]), key_precision(material[0].info)
     values = np.linspace(-1, 1, parameters.slots)
@@ -237,3 +351,34 @@ def test_values_come_back_within_the_stated_precision() -> None:
     got = np.asarray(s.encoder.decode(s.context.from_plain_str(opened.plaintext)))
     assert np.abs(got - values).max() < stated.largest
     assert (got - values).std() == pytest.approx(stated.deviation, rel=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::keyquorum.fhe.errors.SecurityWarning")
+def test_decryptions_are_counted_before_anything_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the sum is about to be opened every party has the count on its disk, and a run that breaks off there is counted."""
+    members = replace(members_of(SHAMIR[1]), folder=tmp_path)
+    job = api.keygen_job("ckks", narrow("ckks-4096"), False, policy=WEAK)
+    assert jobs.succeeded(jobs.run_parties(members, lambda party: job))
+    paths, opened = jobs.encrypt(members, "ckks"), Embedded.run
+
+    def used(party: int) -> int:
+        count = json.loads((members.key_folder(party, "ckks") / "decryptions.json").read_text())["used"]
+        assert isinstance(count, int)
+        return count
+
+    before: list[int] = []
+
+    def stopped(self: Embedded, protocol: str, domain: str, call: Any, **options: Any) -> Any:
+        if call.program == "flood":
+            before.append(used(self.session.party))
+            if self.session.party == 2:
+                raise KeyQuorumError("party 2 breaks off")
+        return opened(self, protocol, domain, call, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Embedded, "run", stopped)
+        ends = jobs.decrypt(members, "ckks", paths)
+    assert all(isinstance(end, Exception) for end in ends) and before and set(before) == {1}
+    assert [used(party) for party in range(4)] == [1] * 4
+    assert jobs.succeeded(jobs.decrypt(members, "ckks", paths))
+    assert [used(party) for party in range(4)] == [2] * 4

@@ -12,6 +12,14 @@
 //!
 //! Protocols that verify products store shares with the name of their run (`ops/stored.rs`). Here it is a hash of a toss and of what was drawn: protocol, threshold, index of the
 //! draw, number and distribution. Honest parties with shares of two draws, or of draws that differ in anything, have two names, which the comparison at the start of the next program finds.
+//!
+//! The name is tossed when every honest party has its seeds, and the streams of the draw are derived from seeds and name. So a corrupt member that chooses a seed does not choose the integers: another seed,
+//! or another try, gives it others at random. It can only break off.
+//!
+//! # What members compute
+//!
+//! The members of A may also compute an integer x_A from what they drew ([`JointIntegers::numbers`]), and write shares of the sum of all x_A ([`JointIntegers::shares_of`]). All that is said above holds for x_A
+//! as for r_A, if all members compute alike: flooding noise is made so.
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq};
 use sha2::{Digest, Sha256};
@@ -126,10 +134,10 @@ impl Session {
             self.admit(descriptor)?;
         }
         let index = self.next_engine()?;
-        let mut drawn = Vec::with_capacity(sets.len());
+        let mut streams = Vec::with_capacity(sets.len());
         if sharing == Sharing::Replicated {
             for set in &sets {
-                let stream = match set.as_slice() {
+                streams.push(match set.as_slice() {
                     [lead, other] if *lead == party => {
                         Some(self.pair_prgs(*other, index, options)?.0)
                     }
@@ -137,35 +145,41 @@ impl Session {
                         Some(self.pair_prgs(*lead, index, options)?.1)
                     }
                     _ => None,
-                };
-                drawn.push(
-                    stream
-                        .map(|mut stream| draw(&mut stream, count, law))
-                        .transpose()?,
-                );
+                });
             }
         } else {
-            let streams = self.judged(self.subset_streams(parties, t, index, options))?;
+            let ours = self.judged(self.subset_streams(parties, t, index, options))?;
             if verifies && compares {
-                self.judged(self.compare_seeds(&streams))?;
+                self.judged(self.compare_seeds(&ours))?;
             }
-            let mut streams = streams.into_iter();
+            let mut ours = ours.into_iter();
             for set in &sets {
-                let stream = match set.contains(&party) {
-                    true => Some(streams.next().filter(|s| s.members == *set).ok_or_else(
-                        || EngineError::internal("a stream of a subset of parties is missing"),
-                    )?),
+                streams.push(match set.contains(&party) {
+                    true => Some(
+                        ours.next()
+                            .filter(|s| s.members == *set)
+                            .ok_or_else(|| {
+                                EngineError::internal("a stream of a subset of parties is missing")
+                            })?
+                            .prg,
+                    ),
                     false => None,
-                };
-                drawn.push(
-                    stream
-                        .map(|mut s| draw(&mut s.prg, count, law))
-                        .transpose()?,
-                );
+                });
             }
         }
+        // Every honest party has its seeds before it tosses.
         let drawn_by = format!("{protocol} {t} {index} {count} {law:?}");
         let name = verifies.then(|| self.draw_name(&drawn_by)).transpose()?;
+        let mut drawn = Vec::with_capacity(sets.len());
+        for stream in streams {
+            let numbers = stream.map(|mut stream| {
+                if let (Some(name), None) = (&name, &options.insecure_seed) {
+                    stream = of_draw(&mut stream, name);
+                }
+                draw(&mut stream, count, law)
+            });
+            drawn.push(numbers.transpose()?);
+        }
         Ok(JointIntegers {
             sharing,
             party,
@@ -209,6 +223,23 @@ impl Session {
     }
 }
 
+/// The stream of one set for the draw of this name: what it gives was open until the name was tossed.
+fn of_draw(stream: &mut Prg, name: &[u8]) -> Prg {
+    let seed = Zeroizing::new([stream.next_seed(), stream.next_seed()]);
+    let hash: Zeroizing<[u8; 32]> = Zeroizing::new(
+        Sha256::new_with_prefix(b"keyquorum-v1/stream of a draw")
+            .chain_update(seed.as_flattened())
+            .chain_update(name)
+            .finalize()
+            .into(),
+    );
+    let mut key = Zeroizing::new([0u8; 16]);
+    for (byte, from) in key.iter_mut().zip(hash.iter()) {
+        *byte = *from;
+    }
+    Prg::new(*key, 0)
+}
+
 /// Numbers of one stream.
 fn draw(stream: &mut Prg, count: usize, law: JointLaw) -> Result<Zeroizing<Vec<u64>>> {
     let mut numbers = Zeroizing::new(vec![0u64; count]);
@@ -249,6 +280,27 @@ impl JointIntegers {
         self.sets.len()
     }
 
+    /// The summands that we know, by their numbers, in increasing order.
+    pub fn known(&self) -> Vec<usize> {
+        let known = self.drawn.iter().enumerate();
+        known
+            .filter_map(|(set, numbers)| numbers.as_ref().map(|_| set))
+            .collect()
+    }
+
+    /// Summand number `summand` of all integers, which every member of its set has.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] for a summand that we do not know.
+    pub fn numbers(&self, summand: usize) -> Result<&[u64]> {
+        let numbers = self.drawn.get(summand).and_then(Option::as_ref);
+        numbers.map(|numbers| numbers.as_slice()).ok_or_else(|| {
+            EngineError::usage(format!(
+                "this party does not know summand {summand} of the joint integers"
+            ))
+        })
+    }
+
     /// Our shares of the integers `start .. start + count` in a domain, in the form of share files: part after part, little-endian words.
     ///
     /// # Errors
@@ -259,7 +311,27 @@ impl JointIntegers {
         start: usize,
         count: usize,
     ) -> Result<Zeroizing<Vec<u8>>> {
-        self.written(domain, start, count, &|_, number| Some(u128::from(number)))
+        let term = |_, number| Some(number);
+        self.written(domain, count, &Terms::Drawn { start, term: &term })
+    }
+
+    /// Our shares of sums of integers x_A that the members of each set A computed from its numbers, in the form of [`JointIntegers::shares`]. `computed`: those of every summand that we know, in
+    /// the order of [`JointIntegers::known`], each as long as the others.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] for other numbers of summands or integers, or a domain that the sharing does not have.
+    pub fn shares_of(&self, domain: DomainKind, computed: &[&[i64]]) -> Result<Zeroizing<Vec<u8>>> {
+        let known = self.known();
+        let count = computed.first().map_or(0, |row| row.len());
+        if computed.len() != known.len() || computed.iter().any(|row| row.len() != count) {
+            return Err(EngineError::usage(format!(
+                "{} vectors of integers: take {} of one length, of every summand that this party knows",
+                computed.len(),
+                known.len()
+            )));
+        }
+        let rows = known.into_iter().zip(computed.iter().copied()).collect();
+        self.written(domain, count, &Terms::Computed(rows))
     }
 
     /// Our shares of the bits [r_A = value] of all integers, where A is set number `summand`.
@@ -278,9 +350,12 @@ impl JointIntegers {
                 self.sets.len()
             )));
         }
-        self.written(domain, 0, self.count, &|set, number| {
-            (set == summand).then(|| u128::from(u8::from(number == value)))
-        })
+        let term = |set, number| (set == summand).then(|| u64::from(number == value));
+        let terms = Terms::Drawn {
+            start: 0,
+            term: &term,
+        };
+        self.written(domain, self.count, &terms)
     }
 
     /// Our shares of bit `place` of every summand number `summand`.
@@ -299,31 +374,35 @@ impl JointIntegers {
                 self.sets.len()
             )));
         }
-        self.written(domain, 0, self.count, &|set, number| {
-            (set == summand).then_some(u128::from(number >> place & 1))
-        })
+        let term = |set, number| (set == summand).then_some(number >> place & 1);
+        let terms = Terms::Drawn {
+            start: 0,
+            term: &term,
+        };
+        self.written(domain, self.count, &terms)
     }
 
     fn written(
         &self,
         domain: DomainKind,
-        start: usize,
         count: usize,
-        term: &dyn Fn(usize, u64) -> Option<u128>,
+        terms: &Terms<'_>,
     ) -> Result<Zeroizing<Vec<u8>>> {
-        if start.checked_add(count).is_none_or(|end| end > self.count) {
+        if let Terms::Drawn { start, .. } = terms
+            && start.checked_add(count).is_none_or(|end| end > self.count)
+        {
             return Err(EngineError::usage(format!(
                 "joint integers {start} to {start} + {count} of {}",
                 self.count
             )));
         }
         match domain {
-            DomainKind::Fq(q) => self.encoded(&Zq::new(q).map_err(invalid)?, start, count, term),
+            DomainKind::Fq(q) => self.encoded(&Zq::new(q).map_err(invalid)?, count, terms),
             DomainKind::Z2k(k) if self.sharing == Sharing::Replicated && k <= 64 => {
-                self.encoded(&Z2k64::new(k).map_err(invalid)?, start, count, term)
+                self.encoded(&Z2k64::new(k).map_err(invalid)?, count, terms)
             }
             DomainKind::Z2k(k) if self.sharing == Sharing::Replicated => {
-                self.encoded(&Z2k128::new(k).map_err(invalid)?, start, count, term)
+                self.encoded(&Z2k128::new(k).map_err(invalid)?, count, terms)
             }
             other => Err(EngineError::usage(format!(
                 "joint integers of {} sharing have no shares over {other}",
@@ -335,14 +414,9 @@ impl JointIntegers {
     fn encoded<D: Domain>(
         &self,
         domain: &D,
-        start: usize,
         count: usize,
-        term: &dyn Fn(usize, u64) -> Option<u128>,
+        terms: &Terms<'_>,
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let element = |set: usize, number: u64| match term(set, number) {
-            Some(integer) => domain.from_u128(integer),
-            None => domain.zero(),
-        };
         // Full capacity from the start: a vector that grows leaves a copy of its secrets behind.
         let parts = if self.sharing == Sharing::Replicated {
             2
@@ -350,24 +424,24 @@ impl JointIntegers {
             1
         };
         let mut out = Zeroizing::new(Vec::with_capacity(parts * count * D::E::BYTES));
+        let mut elements = Zeroizing::new(vec![domain.zero(); count]);
         if self.sharing == Sharing::Replicated {
             // Our own summand, then the one of the party before us: the order of the parts of a share.
             for set in [self.party, (self.party + self.parties - 1) % self.parties] {
-                let numbers = self.numbers(set, start, count)?;
-                for number in numbers {
-                    push(&mut out, element(set, *number));
+                self.fill(domain, set, terms, &mut elements)?;
+                for element in elements.iter() {
+                    push(&mut out, *element);
                 }
             }
             return Ok(out);
         }
         let mut sums = Zeroizing::new(vec![domain.zero(); count]);
-        for (set, members) in self.sets.iter().enumerate() {
-            if !members.contains(&self.party) {
-                continue;
-            }
+        for set in self.known() {
+            let members = self.sets.get(set).ok_or_else(not_drawn)?;
             let factor = subset_factor(domain, self.party, self.parties, members)?;
-            for (sum, number) in zip(sums.iter_mut(), self.numbers(set, start, count)?)? {
-                *sum = domain.add(*sum, domain.mul(factor, element(set, *number)));
+            self.fill(domain, set, terms, &mut elements)?;
+            for (sum, element) in sums.iter_mut().zip(elements.iter()) {
+                *sum = domain.add(*sum, domain.mul(factor, *element));
             }
         }
         for sum in sums.iter() {
@@ -376,12 +450,50 @@ impl JointIntegers {
         Ok(out)
     }
 
-    fn numbers(&self, set: usize, start: usize, count: usize) -> Result<&[u64]> {
-        let drawn = self.drawn.get(set).and_then(Option::as_ref);
-        drawn
-            .and_then(|numbers| numbers.get(start..start + count))
-            .ok_or_else(|| EngineError::internal("joint integers that were not drawn"))
+    /// The terms of one set, as elements of a domain.
+    fn fill<D: Domain>(
+        &self,
+        domain: &D,
+        set: usize,
+        terms: &Terms<'_>,
+        out: &mut [D::E],
+    ) -> Result<()> {
+        match terms {
+            Terms::Drawn { start, term } => {
+                let drawn = self.drawn.get(set).and_then(Option::as_ref);
+                let numbers = drawn.and_then(|numbers| numbers.get(*start..*start + out.len()));
+                for (element, number) in zip(out.iter_mut(), numbers.ok_or_else(not_drawn)?)? {
+                    *element = match term(set, *number) {
+                        Some(integer) => domain.from_u128(u128::from(integer)),
+                        None => domain.zero(),
+                    };
+                }
+            }
+            Terms::Computed(rows) => {
+                let row = rows.iter().find(|(of, _)| *of == set);
+                let (_, integers) = row.ok_or_else(not_drawn)?;
+                for (element, integer) in zip(out.iter_mut(), *integers)? {
+                    *element = domain.from_i64(*integer);
+                }
+            }
+        }
+        Ok(())
     }
+}
+
+/// What shares are of, summand by summand.
+enum Terms<'a> {
+    /// A function of the set and of each number that its members drew, from number `start` on; nothing: zero.
+    Drawn {
+        start: usize,
+        term: &'a dyn Fn(usize, u64) -> Option<u64>,
+    },
+    /// Integers of each set that we are in.
+    Computed(Vec<(usize, &'a [i64])>),
+}
+
+fn not_drawn() -> EngineError {
+    EngineError::internal("joint integers that were not drawn")
 }
 
 /// Appends an element as share files have it.

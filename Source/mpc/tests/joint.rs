@@ -125,6 +125,95 @@ fn the_same_integers_in_every_domain_without_a_message() {
     }
 }
 
+/// What the members of each set compute from its numbers, here (-1)^A (x >> 1), is shared as one integer in every domain.
+#[test]
+fn sums_of_what_members_compute_are_shared_alike() {
+    const BITS: u32 = 40;
+    for (names, n, t, summands) in [
+        (REPLICATED, 3, None, 3),
+        (VERIFIED, 3, None, 3),
+        (VERIFIED_SHAMIR, 3, None, 3),
+        (VERIFIED_SHAMIR, 4, Some(1), 4),
+        (VERIFIED_SHAMIR, 5, Some(2), 10),
+        (VERIFIED_SHAMIR, 9, Some(4), 126),
+    ] {
+        let all = parties(n, move |session| {
+            let options = options(t, None);
+            let law = JointLaw::Uniform {
+                bits: BITS,
+                terms: 1,
+            };
+            let joint = session
+                .joint_integers(names[0].0, N, law, &options)
+                .unwrap();
+            let signed = |set: usize| move |x: &u64| (*x as i64 >> 1) * [1, -1][set % 2];
+            let known: Vec<(usize, Vec<i64>)> = joint
+                .known()
+                .into_iter()
+                .map(|set| {
+                    let numbers = joint.numbers(set).unwrap();
+                    (set, numbers.iter().map(signed(set)).collect())
+                })
+                .collect();
+            let rows: Vec<&[i64]> = known.iter().map(|(_, row)| row.as_slice()).collect();
+            let opened: Vec<_> = names
+                .iter()
+                .map(|(protocol, domain)| {
+                    let mut engine = session.engine(protocol, *domain, &options).unwrap();
+                    engine.key_test().unwrap();
+                    let shares = joint.shares_of(*domain, &rows).unwrap();
+                    let stored = engine.import(&shares, N).unwrap();
+                    let clear = engine.open(&stored).unwrap();
+                    engine.read(&clear).unwrap()
+                })
+                .collect();
+            // Other numbers of summands or integers, and summands of others.
+            let domain = names[0].1;
+            for wrong in [&rows[1..], &[], &[rows[0], &rows[1][1..]]] {
+                let error = joint.shares_of(domain, wrong).unwrap_err();
+                assert!(
+                    matches!(error, EngineError::Usage(text) if text.contains("of one length"))
+                );
+            }
+            let other = (0..summands)
+                .find(|set| !joint.known().contains(set))
+                .unwrap();
+            assert!(
+                matches!(joint.numbers(other), Err(EngineError::Usage(text)) if text.contains("does not know"))
+            );
+            (known, opened)
+        });
+        let mut sums = vec![0i64; N];
+        let mut seen = std::collections::HashMap::new();
+        for (known, opened) in &all {
+            assert_eq!(*opened, all[0].1);
+            for (set, row) in known {
+                assert_eq!(seen.entry(*set).or_insert(row.clone()), row);
+            }
+        }
+        assert_eq!(seen.len(), summands);
+        for row in seen.values() {
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum += x;
+            }
+        }
+        for ((name, domain), values) in names.iter().zip(&all[0].1) {
+            let modulus = match domain {
+                DomainKind::Fq(q) => i128::from(*q),
+                DomainKind::Z2k(k) => 1 << k,
+                other => panic!("{other}"),
+            };
+            for (value, sum) in values.iter().zip(&sums) {
+                assert_eq!(
+                    i128::from(*value),
+                    i128::from(*sum).rem_euclid(modulus),
+                    "{name} {domain}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn trits_are_shared_summand_by_summand() {
     for party in parties(3, |session| {

@@ -14,9 +14,11 @@ use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, SetupObserver, TlsConfig, TlsTransport,
     parse_fingerprint,
 };
+use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict};
+use zeroize::Zeroizing;
 
 use crate::engine::Engine;
 use crate::errors::{engine_error, network_error, usage};
@@ -503,6 +505,37 @@ impl JointIntegers {
             self.core
                 .shares(domain_of(domain)?, start, count)
                 .map_err(engine_error)
+        })?;
+        Ok(PyByteArray::new(py, &shares))
+    }
+
+    /// The summands that this party knows, by their numbers: those of the sets of parties that it is in.
+    #[getter]
+    fn known(&self) -> Vec<usize> {
+        self.core.known()
+    }
+
+    /// Summand number `summand` of each integer, little-endian words of 64 bits: all members of its set have the same.
+    fn numbers<'py>(&self, py: Python<'py>, summand: usize) -> PyResult<Bound<'py, PyByteArray>> {
+        let numbers = self.core.numbers(summand).map_err(engine_error)?;
+        let words = Zeroizing::new(numbers.iter().map(|x| x.to_le_bytes()).collect::<Vec<_>>());
+        Ok(PyByteArray::new(py, words.as_flattened()))
+    }
+
+    /// Our shares of sums of integers that the members of each set computed from its numbers, as share files have them. `computed`: those of every summand in `known`, [summands, integers].
+    fn shares_of<'py>(
+        &self,
+        py: Python<'py>,
+        domain: &str,
+        computed: PyReadonlyArray2<'py, i64>,
+    ) -> PyResult<Bound<'py, PyByteArray>> {
+        let (kind, count) = (domain_of(domain)?, computed.as_array().ncols());
+        let all = computed
+            .as_slice()
+            .map_err(|_| usage("arrays must be contiguous: use numpy.ascontiguousarray"))?;
+        let shares = py.detach(|| {
+            let rows: Vec<&[i64]> = all.chunks_exact(count.max(1)).collect();
+            self.core.shares_of(kind, &rows).map_err(engine_error)
         })?;
         Ok(PyByteArray::new(py, &shares))
     }

@@ -271,7 +271,7 @@ def require_semi_honest(committee: Committee, plan: str) -> None:
     """Refuses a committee with verified products: ``plan``, as a subject of a sentence, promises nothing against malicious parties. Raises CommitteeError."""
     if committee.verifies_products:
         raise CommitteeError(
-            f"{plan} is semi-honest so far, and {committee.protocol} is for malicious parties: it makes keys of seal and lwe, and decrypts BFV, BGV and LWE; with shares modulo 2^k also CKKS, and it evaluates a PRF"
+            f"{plan} is semi-honest so far, and {committee.protocol} is for malicious parties: it makes keys of seal and lwe, and decrypts BFV, BGV, CKKS and LWE; with shares modulo 2^k it also evaluates a PRF"
         )
 
 

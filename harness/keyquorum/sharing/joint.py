@@ -82,33 +82,39 @@ class JointMasks:
 
 
 class JointNoise:
-    """Flooding noise of a committee with replicated shares: F = sum of F_A over the pairs A of parties, each F_A discrete Gaussian of ``variance``, independent of the others, and known to the members
-    of A alone.
+    """Flooding noise of a committee that verifies products: F = sum of F_A over sets A of parties, each F_A discrete Gaussian of ``variance``, independent of the others, and known to the members of A
+    alone. With replicated shares the sets are the pairs of parties, with Shamir's all sets of n - t parties: C(n, t) of them.
 
-    Both members compute F_A from uniform words of their common stream, and write it modulo every prime. So in every domain the honest parties' shares are those of one F, of the size that its
-    distribution has: no party has a choice, and nothing is sent for the shares. A corrupted party knows all F_A but one. ``size`` numbers for one use. Rounds: those of a toss, which names the draw; the name
-    of the noise is a hash of it and of ``variance``."""
+    All members compute F_A from uniform words of their common stream, and write shares of the sum modulo every prime (pseudo-random secret sharing: Cramer, Damgard, Ishai, TCC 2005). So in every domain
+    the honest parties' shares are those of one F, of the size that its distribution has: no party has a choice, and nothing is sent for the shares. Of some set all members are honest, so any t parties
+    know all F_A but one, at most. ``size`` numbers for one use. Rounds: those of a toss, which names the draw, and one in which members compare seeds where sets have three and more; the name of the
+    noise is a hash of the name of the draw and of ``variance``. Memory: 8 (2 s + 1) bytes for each number and each set of this party, where s tables make a number (:func:`.gaussian_words`)."""
 
     def __init__(self, session: Session, committee: Committee, size: int, variance: int, seed: bytes | None = None) -> None:
         protocol, self._parts = committee.field_protocol, committee.share_parts
         rows = gaussian_words(variance)
-        drawn = session.joint_integers(protocol, rows * size, HALF_BITS, 1, committee.threshold, seed)
-        # Modulo 2^HALF_BITS a part of a share is the very number that the two holders have drawn.
-        raw = drawn.shares(f"Z2^{HALF_BITS}")
-        words = np.frombuffer(raw, dtype="<u8").reshape(self._parts, rows, size)
-        try:
-            self._noise = np.stack([gaussian_of_words(variance, part) for part in words])
-        finally:
-            words.fill(0)
-        if drawn.name is None:
-            raise ParameterError(f"{protocol}: joint noise has the name of its draw, which this protocol does not make: take mal-rep-field")
-        self._name = joined_name(f"gaussian {variance}", [np.frombuffer(drawn.name, dtype=np.uint8)]).tobytes()
+        self._drawn: JointIntegers = session.joint_integers(protocol, rows * size, HALF_BITS, 1, committee.threshold, seed)
+        self.known: list[int] = self._drawn.known
+        """The sets of this party, by their numbers."""
+        if self._drawn.name is None:
+            raise ParameterError(
+                f"{protocol}: joint noise has the name of its draw, which this protocol does not make: take mal-rep-field or mal-shamir"
+            )
+        self._name = joined_name(f"gaussian {variance}", [np.frombuffer(self._drawn.name, dtype=np.uint8)]).tobytes()
+        self._noise = np.zeros((len(self.known), size), dtype=np.int64)
+        for row, summand in zip(self._noise, self.known, strict=True):
+            words = np.frombuffer(self._drawn.numbers(summand), dtype="<u8")
+            try:
+                found = gaussian_of_words(variance, words.reshape(rows, size))
+                row[:] = found
+                wipe(found)
+            finally:
+                wipe(words)
 
     def append_to(self, shares: Persistence, protocol: str, q: int) -> None:
         """Appends F modulo q."""
-        residues = (self._noise % q).astype("<u8")
-        shares.append_joint(protocol, f"F_{q}", bytearray(residues.tobytes()), self._parts, self._name)
-        wipe(residues)
+        domain = f"F_{q}"
+        shares.append_joint(protocol, domain, self._drawn.shares_of(domain, self._noise), self._parts, self._name)
 
     def wipe(self) -> None:
         """Overwrites the noise."""

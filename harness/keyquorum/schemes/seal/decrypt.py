@@ -1,7 +1,7 @@
 """Joint decryption of SEAL's ciphertexts: the result goes to one party, the secret key and the noise stay hidden.
 
-CKKS: the phase plus a flooding noise of every contributor, opened to the receiver (protocols: section 4); where products are verified, of every pair of
-parties, from their common stream; with MACs joint noise of random bits (:mod:`.proven_noise`). The policy stored with the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
+CKKS: the phase plus a flooding noise of every contributor, opened to the receiver (protocols: section 4); where products are verified, of every set of
+n - t parties, from their common stream; with MACs joint noise of random bits (:mod:`.proven_noise`). The policy stored with the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
 the form of an encryption, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
 (`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).
 """
@@ -68,13 +68,8 @@ def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], recei
         raise ParameterError(f"unknown rounding {rounding!r}: choose one of {', '.join(ROUNDINGS)}")
     if info.parameters.scheme == "ckks" and rounding != ROUNDINGS[0]:
         raise ParameterError(f"CKKS results are flooded, not rounded: {rounding} has no meaning for this key: leave out --rounding")
-    protocol = protocol_named(info.protocol)
     if info.parameters.scheme != "ckks":
-        check_rounds(protocol, rounding)
-    elif protocol.names_runs and protocol.ring_protocol is None:
-        raise ParameterError(
-            f"{protocol.name}: nothing shows that the flooding noise of a party is the same modulo all primes, and not too large: make the key with a committee of replicated shares"
-        )
+        check_rounds(protocol_named(info.protocol), rounding)
     info.policy.check(info.parameters.ring_degree)
     for ciphertext in ciphertexts:
         if ciphertext.size != 2:
@@ -137,7 +132,7 @@ class _Decryption:
         return results if self.mine else None
 
     def _flooded(self, ciphertext: Ciphertext) -> list[Words]:
-        """The phase and its flooding modulo each prime, at the receiver: noise of every contributor, or of every pair of parties."""
+        """The phase and its flooding modulo each prime, at the receiver: noise of every contributor, or of every set of n - t parties."""
         n, policy, together = self.parameters.ring_degree, self.info.policy, self.context.committee.verifies_products
         phase = phase_layout(n)["phase"]
         masks: Literal["inputs", "stored"] = "stored" if together else "inputs"

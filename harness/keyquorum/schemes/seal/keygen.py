@@ -142,10 +142,6 @@ class SealRequest(KeyRequest):
         if committee is None:
             return self.policy.weaknesses(self.parameters)
         found = [short_primes(committee, self.parameters)]
-        if committee.verifies_products and committee.ring_protocol is None and self.parameters.scheme == "ckks":
-            found.append(
-                f"{committee.protocol} has no decryption of {self.parameters.scheme.upper()} yet: nobody can decrypt what is encrypted under this key"
-            )
         if committee.authenticated and self.parameters.scheme != "ckks" and not decrypts_in_ring(self.parameters):
             t = self.parameters.plain_modulus
             found.append(f"a plain modulus of {t.bit_length()} bits does not fit one ring: decryptions under this key are semi-honest")

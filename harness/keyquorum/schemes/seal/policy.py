@@ -106,10 +106,9 @@ class FloodPolicy:
 
 
 def flooding_summands(protocol: str, parties: int, threshold: int) -> int:
-    """Discrete Gaussian numbers of which the flooding of a committee without MACs is the sum. t + 1 parties input one each. Where products are verified, and shares are replicated, every pair of parties has one in
-    common, and each party knows all but one."""
-    can = named(protocol)
-    return joint_summands(protocol, parties, threshold) if can.names_runs and can.ring_protocol is not None else threshold + 1
+    """Discrete Gaussian numbers of which the flooding of a committee without MACs is the sum. t + 1 parties input one each. Where products are verified every set of n - t parties has one in
+    common, C(n, t) in all (three pairs of three parties), and any t parties know all but one at most."""
+    return joint_summands(protocol, parties, threshold) if named(protocol).names_runs else threshold + 1
 
 
 def noise_with_macs(policy: FloodPolicy, degree: int, parties: int, threshold: int) -> UniformNoise:

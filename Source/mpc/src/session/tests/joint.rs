@@ -97,3 +97,50 @@ fn without_the_comparison_domains_have_other_integers() {
     });
     assert!(apart);
 }
+
+/// The same seed of a subset, as a member that sends it may choose it, in two sessions: what the members drew, and their streams, which were all that they drew from before a draw had a name.
+fn drawn_twice() -> Vec<Vec<(Vec<u64>, u64)>> {
+    (0..2)
+        .map(|_| {
+            parties(
+                5,
+                |_, transport| transport,
+                |session| {
+                    let options = EngineOptions::default();
+                    session.subset_streams(5, 2, 0, &options).unwrap();
+                    for (_, seed) in session.lock().unwrap().subsets.get_mut(&2).unwrap() {
+                        seed.fill(7);
+                    }
+                    let mut streams = session.subset_streams(5, 2, 1, &options).unwrap();
+                    let law = JointLaw::Uniform { bits: 40, terms: 1 };
+                    let joint = session
+                        .joint_integers("mal-shamir", COUNT, law, &options)
+                        .unwrap();
+                    let first = joint.known()[0];
+                    let numbers = joint.numbers(first).unwrap().to_vec();
+                    (numbers, streams[0].prg.next_u64())
+                },
+            )
+        })
+        .collect()
+}
+
+/// All members of a set have the same numbers, and whoever chose the seed has not chosen them.
+#[test]
+fn a_seed_does_not_choose_the_integers() {
+    let [one, other] = &drawn_twice()[..] else {
+        unreachable!()
+    };
+    for party in 0..3 {
+        // Set 0 has parties 0 to 2.
+        assert_eq!(one[party], one[0]);
+        assert_eq!(one[party].1, other[party].1, "the same stream");
+        assert!(
+            one[party]
+                .0
+                .iter()
+                .zip(&other[party].0)
+                .all(|(x, y)| x != y)
+        );
+    }
+}
