@@ -2,6 +2,7 @@
 
 Exact roundings get noise in the whole range from -D/2 to D/2, half of it at the ends of the range, and no message may be wrong. `round_flood` gets
 noise up to the bound that it relies on, and no message may be wrong; its parameter set has a modulus that is large enough for the flooding.
+Ciphertexts of BFV are fresh: their noise is that of stock SEAL.
 `round_mask_open` gets noise of a fixed |e| / D. Its failures must be within the 99 % interval of the binomial distribution: a correct program fails
 this check in one of a hundred rows.
 
@@ -26,7 +27,7 @@ from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, VERIFIED_REPLICATED, VERIFIED_SHAMIR, WITH_MACS, over_ring
 from keyquorum.terminal.output import console
 
-from .decryption import Configuration, measure
+from .decryption import BATCH, Configuration, measure
 from .keygen import Row
 
 FRACTIONS = (1 / 256, 1 / 16)
@@ -38,6 +39,10 @@ VERIFIED = ((VERIFIED_REPLICATED, 3, "lwe64-p2"), (VERIFIED_SHAMIR, 3, "lwe53-p1
 """Committees that verify products, with exact roundings alone."""
 CONFIGURED = ("variant", "protocol", "n", "parameters", "fraction")
 RECORDED = Path("results") / "exactness.csv"
+SEAL = "bfv-4096"
+"""Its decryptions are of coefficients of ciphertexts, which stock SEAL encrypts."""
+MALICIOUS = (*((protocol, parties) for protocol, parties, _ in VERIFIED), (WITH_MACS, 2))
+"""Committees that decrypt BFV in other ways than the semi-honest ones."""
 EXACT = (("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_table", 4, 3))
 FLOODED = {"lwe64-p2": "lwe64-p16", "lwe53-p16": "lwe53-p16"}
 """For the set of a committee, the set whose modulus is large enough for `round_flood`."""
@@ -59,6 +64,8 @@ def configurations(items: int) -> list[tuple[Configuration, float]]:
     for protocol, parties, parameters in VERIFIED:
         shapes = EXACT if over_ring(protocol) != protocol else EXACT[:1]  # prime fields alone have no tables
         rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in shapes]
+    whole = math.ceil(items / BATCH) * BATCH
+    rows += [(Configuration(*EXACT[0], SEAL, protocol, parties, whole), 0.0) for protocol, parties in MALICIOUS]
     return rows
 
 
@@ -71,15 +78,22 @@ def check(row: Configuration, fraction: float = 0.0) -> Row:
     }  # fmt: skip
 
 
+def _most_noise(variant: str, parameters: str) -> str:
+    """How far the noise of a row goes that has no fraction."""
+    if parameters == SEAL:
+        return "fresh"
+    return f"2^{lwe_parameters(parameters).noise_bits}" if variant == "round_flood" else "D/2"
+
+
 def judge(counted: Row) -> tuple[str, bool]:
     """The printed line of the counts, and whether the number of failures is as expected."""
     fraction, items, wrong = float(counted["fraction"]), int(counted["decryptions"]), int(counted["wrong"])
     low, high = interval(fraction, items) if fraction else (0, 0)
     right = low <= wrong <= high
-    border = f"2^{lwe_parameters(str(counted['parameters'])).noise_bits}" if counted["variant"] == "round_flood" else "D/2"
+    noise = f"{fraction:.6g}D" if fraction else _most_noise(str(counted["variant"]), str(counted["parameters"]))
     line = (
         f"exactness: variant={counted['variant']} protocol={counted['protocol']} n={counted['n']} parameters={counted['parameters']} "
-        f"noise={f'{fraction:.6g}D' if fraction else border} decryptions={items} wrong={wrong} "
+        f"noise={noise} decryptions={items} wrong={wrong} "
         f"expected={low:.0f}..{high:.0f} {'ok' if right else 'WRONG'}"
     )
     return line, right
