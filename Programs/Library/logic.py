@@ -111,6 +111,14 @@ def adder(logic, a, b, first=0):
     return rows
 
 
+def below_blocks(products, public, blocks, block):
+    """[public < secret], for rows of public bits, and a secret number of which `blocks` has the `thermometer` rows of every block. Of m blocks as many ANDs, and as deep, as
+    `below` of m bits. products: the logic of the ANDs."""
+    firsts = range(0, len(public), block)
+    pairs = [block_below(public[first : first + block], rows) for first, rows in zip(firsts, blocks, strict=True)]
+    return Prefix(products, [g for g, _ in pairs], [p for _, p in pairs]).generate(0, len(pairs))
+
+
 def below(logic, public, secret, products=None):
     """[public < secret], for rows of public bits and rows of secret ones: m - 1 to 2m ANDs, depth ceil(log2 m).
 
@@ -119,6 +127,32 @@ def below(logic, public, secret, products=None):
     g = [logic.and_(y, logic.not_(x)) for x, y in zip(public, secret, strict=True)]
     p = [logic.not_(logic.xor(y, x)) for x, y in zip(public, secret, strict=True)]
     return Prefix(products or logic, g, p).generate(0, len(secret))
+
+
+def block_lengths(length, block):
+    """Bits of each block of a number of `length` bits, from the lowest: `block`, and what is left."""
+    return [min(block, length - first) for first in range(0, length, block)]
+
+
+def thermometer(logic, bits):
+    """The 2^b - 1 rows [v >= 1], .., [v >= 2^b - 1] of the number v with these b bits: 2^b - b - 1 ANDs, depth ceil(log2 b). `logic`: the arithmetic one."""
+    rows = []
+    for row in reversed(one_hot(logic, bits)[1:]):
+        rows.append(rows[-1] + row if rows else row)
+    return rows[::-1]
+
+
+def block_below(public, reached):
+    """[c < v] and [c = v] for a public number c and a secret one v of b bits, as sint. Local.
+
+    public: the b rows of c; reached: the rows of `thermometer` for v. With T_0 = 1 and T_(2^b) = 0 these are T_(c+1) and T_c - T_(c+1), and [c = i] is public.
+    """
+    here = [1]
+    for bit in public:
+        here = [x - x * bit for x in here] + [x * bit for x in here]
+    less = sum(x * row for x, row in zip(here, reached, strict=False))
+    reaches = here[0] + sum(x * row for x, row in zip(here[1:], reached, strict=True))
+    return less, reaches - less
 
 
 def one_hot(logic, bits):

@@ -8,7 +8,7 @@ def negacyclic(a, s, n, product=None, block=128):
     """The products of the public polynomials in `a`, of n coefficients each and one after another, with the secret polynomial s. Local.
 
     product: `getattr(program, 'negacyclic_product', None)`: the engine's own products, by transforms. MP-SPDZ has none, and the engine has none over
-    fields and with MACs. There, and for an n without transforms, the product is that of a matrix: row k has a_(k-j), or -a_(n+k-j) if k < j.
+    fields. There, and for an n without transforms, the product is that of a matrix: row k has a_(k-j), or -a_(n+k-j) if k < j.
     block: rows of this matrix that are made together.
     """
     if product and 2 <= n <= 32768 and n & (n - 1) == 0:

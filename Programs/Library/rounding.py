@@ -9,7 +9,7 @@ from Compiler.GC.types import sbits
 from Compiler.types import cint, sint
 from conversions import sum_mod_2
 from inputs import StoredReader, contributions
-from logic import Arithmetic, Binary, ElementsWithTriples, WithTriples, below, parity, ring_bits
+from logic import Arithmetic, Binary, ElementsWithTriples, WithTriples, below, below_blocks, block_lengths, parity, ring_bits
 
 
 def carry_length(contributors):
@@ -82,16 +82,19 @@ def weighted(rows):
     return sum(2**i * row for i, row in enumerate(rows))
 
 
-def compared_elements(z, reader, size, noise_bits, ring_length, deferred):
-    """Opens z' = z + r mod 2^l, and compares: u = [z' < r], for l = noise_bits and shares that do not split. 1 + ceil(log2 l) rounds.
+def compared_elements(z, reader, size, noise_bits, ring_length, deferred, block=0):
+    """Opens z' = z + r mod 2^l, and compares: u = [z' < r], for l = noise_bits and shares that do not split. 1 + ceil(log2 m) rounds, m = l.
 
-    reader: the share file where it has r, its l bits, then a, b, a & b of the triples; size shares each. Returns z' (public), r and u as shares.
+    reader: the share file where it has r, its l bits, then a, b, a & b of the triples; size shares each. block: the mask has, in place of bits, the `thermometer`
+    rows of each block of so many bits; then m is the number of blocks. Returns z' (public), r and u as shares.
     """
-    r, low = reader.next(size), [reader.next(size) for _ in range(noise_bits)]
+    r = reader.next(size)
+    lengths = block_lengths(noise_bits, block) if block else []
+    low = [[reader.next(size) for _ in range(2**length - 1)] for length in lengths] or [reader.next(size) for _ in range(noise_bits)]
     opened = open_low(z + r, noise_bits, ring_length, deferred)
     public = [(opened << (ring_length - 1 - i)) >> (ring_length - 1) for i in range(noise_bits)]
     products = ElementsWithTriples(lambda: [reader.next(size) for _ in range(3)], lambda x: open_low(x, 1, ring_length, deferred))
-    return opened, r, below(Arithmetic, public, low, products)
+    return opened, r, below_blocks(products, public, low, block) if block else below(Arithmetic, public, low, products)
 
 
 def stored_comparison(z, at, size, noise_bits, ring_length, triples, summands):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,27 @@ def test_products_are_those_of_the_schoolbook(bits: int, n: int, rows: int) -> N
             wanted[j:] += s[j] * a[i, : n - j]
             wanted[:j] -= s[j] * a[i, n - j :]
         assert np.array_equal(got[i], wanted & mask) and np.array_equal(clear[i], wanted & mask)
+
+
+@pytest.mark.parametrize("bits", [64, 47, 16])
+def test_products_with_macs(bits: int) -> None:
+    """Shares have 48 bits more. The MACs are those of the products: what is read is verified."""
+    n, rows, mask = 64, 2, np.uint64(2**bits - 1)
+    a = RNG.integers(0, 2**64, (rows, n), dtype=np.uint64) & mask
+    s = RNG.integers(0, 2**64, n, dtype=np.uint64) & mask
+
+    def one(session: Any) -> Any:
+        run = session.engine("spdz2k", f"Z2^{bits}", "test", None, None)
+        shared = run.input(0, n, s.view(np.int64) if session.party == 0 else None)
+        return run.read(run.open(run.negacyclic(run.clear(a.ravel().view(np.int64)), shared))).reshape(rows, n)
+
+    wanted = np.zeros((rows, n), dtype=np.uint64)
+    for j in range(n):
+        wanted[:, j:] += s[j] * a[:, : n - j]
+        wanted[:, :j] -= s[j] * a[:, n - j :]
+    with ThreadPoolExecutor() as pool:
+        for got in pool.map(one, _engine.local_sessions(2)):
+            assert np.array_equal(got.view(np.uint64) & mask, wanted & mask)
 
 
 def test_wrong_operands_are_refused() -> None:

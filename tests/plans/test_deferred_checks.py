@@ -22,7 +22,7 @@ from keyquorum.programs import Call
 from keyquorum.programs.header import collection, header
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal.ring import switched_bits
-from keyquorum.schemes.seal.ring_variant import RingVariant
+from keyquorum.schemes.seal.ring_variant import BLOCK, RingVariant
 from keyquorum.sharing.openings import receiver_rows
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Preprocessing, combine, comparison_ands
@@ -112,7 +112,7 @@ def part(items: Preprocessing, start: int, stop: int) -> Preprocessing:
 CHECK = 2
 TAG = 8
 """Bytes at the start of a message."""
-ROUNDS = {TABLE: 2, SMALL_TABLE: 3, MASK_OPEN: 1, CIRCUIT: 1 + (L - 1).bit_length(), RING: 2 * (1 + (K_RING - 1).bit_length())}
+ROUNDS = {TABLE: 2, SMALL_TABLE: 3, MASK_OPEN: 1, CIRCUIT: 1 + (L - 1).bit_length(), RING: 2 * (1 + (-(-K_RING // BLOCK) - 1).bit_length())}
 """Rounds of the openings before that of the message."""
 
 
@@ -188,13 +188,14 @@ LIES = [
     (CIRCUIT, 2, -3, 1),
     (CIRCUIT, 3, 0, 1 << (64 - J)),
     (RING, 0, 0, 1 << (K_RING - 1)),
+    (RING, 0, -1, 1),
     (RING, 1, -3, 1),
     (RING, 2, 0, 3 << (K_RING - 2)),
     (RING, 3, -3, 1),
     (RING, 4, 0, 1 << K_RING),
 ]
 """A shape, and the section and row of which the corrupted party takes another share, which changes one opened value alone: the masked phase, the masked signs of the last group (by their
-highest bit), masked bits of the last AND, and the message under the mask of the receiver; in the ring masked values and ANDs of both comparisons."""
+highest bit), masked bits of the last AND, and the message under the mask of the receiver; in the ring masked values, the highest block of a mask, and ANDs of both comparisons."""
 
 
 def lying(party: Party, items: Preprocessing, section: int, row: int, by: int) -> None:

@@ -48,10 +48,19 @@ def test_phases_at_both_borders(backend: Backend, t: int, k: int) -> None:
     _are(out.personal[0], k, messages)
 
 
+def _mask(r: np.ndarray, k: int, block: int) -> list[np.ndarray]:
+    """r and its blocks, as `round_mask` with bits=blocks stores them."""
+    blocks = [(r >> first & ((1 << block) - 1), min(block, k - first)) for first in range(0, k, block)]
+    return [r, *((value >= v).astype(np.int64) for value, length in blocks for v in range(1, 1 << length))]
+
+
+@pytest.mark.parametrize("block", [1, 3, 4])
 @pytest.mark.parametrize("backend", [EMULATE_RING, MAC_RING], ids=str)
 @pytest.mark.parametrize(("t", "k"), CASES)
-def test_stored_masks(backend: Backend, t: int, k: int) -> None:
+def test_stored_masks(backend: Backend, t: int, k: int, block: int) -> None:
     """Phases have any multiple of 2^k that fits 64 bits, as those that `rlwe_phase_ring` makes."""
+    if block != 3 and (t, k) != CASES[0]:
+        pytest.skip("other blocks with one set")
     public, s, messages = _ciphertexts(t, k)
     made = run("rlwe_phase_ring", {"N": N, "count": 2, "k": k}, backend, public=public, shares=s)
     rng, size = np.random.default_rng(3), 2 * N
@@ -59,9 +68,21 @@ def test_stored_masks(backend: Backend, t: int, k: int) -> None:
     for _ in range(2):
         r = rng.integers(0, 1 << k, size)
         r[:4] = 0, (1 << k) - 1, 1, 1 << (k - 1)
-        a, b = rng.integers(0, 2, (2, comparison_ands(k), size))
+        a, b = rng.integers(0, 2, (2, comparison_ands(-(-k // block)), size))
         triples = np.stack([a, b, a & b], axis=1).reshape(-1)
-        stored += [r, *(r >> i & 1 for i in range(k)), triples]
+        stored += [*_mask(r, k, block), triples]
     shares = np.concatenate(stored)
-    out = run("round_ltz_ring_online", {"size": size, "t": t, "k": k, "destination": "all"}, backend, shares=shares)
+    arguments: dict[str, Any] = {"size": size, "t": t, "k": k, "destination": "all", "z_at": 0, "at": size, "ring_length": 64, "block": block}
+    out = run("round_ltz_ring_online", arguments, backend, shares=shares)
     _are(out.public, k, messages)
+
+
+@pytest.mark.parametrize("backend", [EMULATE_RING, MAC_RING], ids=str)
+@pytest.mark.parametrize(("k", "block"), [(47, 3), (7, 4), (3, 3), (5, 1)])
+def test_blocks_of_a_mask(backend: Backend, k: int, block: int) -> None:
+    size = 6
+    made = run("round_mask", {"size": size, "l": k, "bits": "blocks", "extra": 0, "block": block}, backend)
+    words = made.shares.view(np.int64).reshape(-1, size)
+    wanted = _mask(words[0], k, block)
+    assert len(words) == len(wanted) and np.array_equal(words, wanted) and (words[0] >> k == 0).all()
+    assert len(set(words[0].tolist())) > 1

@@ -27,7 +27,7 @@ pub use domain::{
     DecodeError, Domain, DomainError, DomainKind, Element, InternalError, ParseDomainError,
 };
 pub use lanes::BitLanes;
-pub use negacyclic::{Negacyclic, Transformed};
+pub use negacyclic::{Negacyclic, Transformed, TransformedWide};
 pub use ntt::{NttError, NttTables, automorphism, automorphism_ntt};
 pub use prg::{EntropyError, Prg, expand_aes_ctr, expand_uniform, os_random};
 pub use table::{SymmetricTable, TableError};

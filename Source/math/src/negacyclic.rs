@@ -2,6 +2,9 @@
 //!
 //! The integer coefficients of a product of polynomials of words are below n * 2^128 in absolute value, and the product of the primes
 //! is above 2^149. So the three residues of a coefficient determine it for every n up to 2^15. Its value modulo 2^64 is the result.
+//!
+//! A factor of double words, as shares with MACs are, is two polynomials of words. Then the result is wanted modulo 2^128: the product with the low words as the
+//! integers that it consists of, and that with the high words modulo 2^64.
 
 use zeroize::Zeroizing;
 
@@ -19,7 +22,7 @@ const PRIMES: [u64; 3] = [
     1_125_899_903_500_289,
 ];
 
-/// Tables for products of polynomials of one ring degree with coefficients modulo 2^64.
+/// Tables for products of polynomials of one ring degree, with coefficients modulo 2^64 or up to 2^128.
 #[derive(Clone, Debug)]
 pub struct Negacyclic {
     tables: [NttTables; 3],
@@ -30,6 +33,12 @@ pub struct Negacyclic {
 
 /// A polynomial in the form in which [`Negacyclic::product`] takes it: its transform modulo each prime. Wiped on drop.
 pub struct Transformed([Zeroizing<Vec<u64>>; 3]);
+
+/// A polynomial of double words in the form in which [`Negacyclic::product_wide`] takes it. Wiped on drop.
+pub struct TransformedWide {
+    low: Transformed,
+    high: Transformed,
+}
 
 impl Negacyclic {
     /// Tables for ring degree `n`, a power of two in `2..=32768`.
@@ -85,28 +94,82 @@ impl Negacyclic {
         ]))
     }
 
+    /// Transforms a polynomial of double words once, for many products.
+    ///
+    /// # Errors
+    ///
+    /// [`NttError::Length`] if `a.len()` is not the ring degree.
+    pub fn transform_wide(&self, a: &[u128]) -> Result<TransformedWide, NttError> {
+        let words = |shift: u32| {
+            let words: Vec<u64> = a.iter().map(|x| (x >> shift) as u64).collect();
+            self.transform(&Zeroizing::new(words))
+        };
+        Ok(TransformedWide {
+            low: words(0)?,
+            high: words(64)?,
+        })
+    }
+
     /// The product of two polynomials modulo X^n + 1 and 2^64.
     ///
     /// # Errors
     ///
     /// [`NttError::Length`] if one of them has another ring degree.
     pub fn product(&self, a: &Transformed, b: &Transformed) -> Result<Vec<u64>, NttError> {
+        let [p0, p1, p2] = PRIMES;
+        let modulus = p0.wrapping_mul(p1).wrapping_mul(p2);
+        self.coefficients(a, b, |[r0, v1, v2], negative| {
+            r0.wrapping_add(p0.wrapping_mul(v1.wrapping_add(p1.wrapping_mul(v2))))
+                .wrapping_sub(modulus & negative.wrapping_neg())
+        })
+    }
+
+    /// The product of a polynomial of words and one of double words modulo X^n + 1 and 2^128.
+    ///
+    /// # Errors
+    ///
+    /// [`NttError::Length`] if one of them has another ring degree.
+    pub fn product_wide(
+        &self,
+        a: &Transformed,
+        b: &TransformedWide,
+    ) -> Result<Vec<u128>, NttError> {
+        let [p0, p1, p2] = PRIMES.map(u128::from);
+        let modulus = p0.wrapping_mul(p1).wrapping_mul(p2);
+        let mut out = self.coefficients(a, &b.low, |[r0, v1, v2], negative| {
+            // p1 v2 has 100 bits
+            let rest = u128::from(v1) + p1 * u128::from(v2);
+            u128::from(r0)
+                .wrapping_add(p0.wrapping_mul(rest))
+                .wrapping_sub(modulus & u128::from(negative).wrapping_neg())
+        })?;
+        let high = Zeroizing::new(self.product(a, &b.high)?);
+        for (sum, high) in out.iter_mut().zip(high.iter()) {
+            *sum = sum.wrapping_add(u128::from(*high) << 64);
+        }
+        Ok(out)
+    }
+
+    /// The integer coefficients of a product: `number` makes of one what is wanted of it. It takes the digits r0, v1, v2 of x = r0 + p0 (v1 + p1 v2), and 1 if the
+    /// coefficient is x - p0 p1 p2, 0 if it is x.
+    fn coefficients<T>(
+        &self,
+        a: &Transformed,
+        b: &Transformed,
+        number: impl Fn([u64; 3], u64) -> T,
+    ) -> Result<Vec<T>, NttError> {
         let [r0, r1, r2] = &self.residues(a, b)?;
         let [_, f1, f2] = &self.fields;
-        let [p0, p1, p2] = PRIMES;
         let [i01, i02, i12] = self.inverses;
-        let modulus = p0.wrapping_mul(p1).wrapping_mul(p2);
         let (q1, q2) = (f1.modulus(), f2.modulus());
         let times = |factor: Shoup, x: u64, q: u64| reduce_once(factor.mul_lazy(x, q), q);
         let coefficient = |((r0, r1), r2): ((&u64, &u64), &u64)| {
-            // x = r0 + p0 (v1 + p1 v2), in mixed radix
             let v1 = times(i01, difference(*r1, reduce_once(*r0, q1), q1), q1);
             let partial = times(i02, difference(*r2, reduce_once(*r0, q2), q2), q2);
             let v2 = times(i12, difference(partial, reduce_once(v1, q2), q2), q2);
             // x is near 0 or near the product of the primes: a high digit above the middle means a negative coefficient
             let negative = (q2 / 2).wrapping_sub(v2) >> 63;
-            r0.wrapping_add(p0.wrapping_mul(v1.wrapping_add(p1.wrapping_mul(v2))))
-                .wrapping_sub(modulus & negative.wrapping_neg())
+            number([*r0, v1, v2], negative)
         };
         Ok(r0
             .iter()
@@ -199,6 +262,51 @@ mod tests {
         }
     }
 
+    fn schoolbook_wide(a: &[u64], b: &[u128]) -> Vec<u128> {
+        let n = a.len();
+        let mut out = vec![0u128; n];
+        for (i, x) in a.iter().enumerate() {
+            for (j, y) in b.iter().enumerate() {
+                let product = u128::from(*x).wrapping_mul(*y);
+                let at = &mut out[(i + j) % n];
+                *at = if i + j < n {
+                    at.wrapping_add(product)
+                } else {
+                    at.wrapping_sub(product)
+                };
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn wide_products_are_those_of_the_schoolbook() {
+        let mut prg = Prg::new([8; 16], 0);
+        for n in [2, 8, 64, 1024] {
+            let ring = Negacyclic::new(n).unwrap();
+            let (mut words, mut wide) = (vec![0u64; n], vec![0u128; n]);
+            prg.fill_u64(&mut words);
+            prg.fill_u128(&mut wide);
+            let low = wide.iter().map(|x| x & u128::from(u64::MAX)).collect();
+            let alternating = (0..n).map(|i| (i as u128 % 2).wrapping_neg()).collect();
+            let factors = [
+                wide,
+                low,
+                vec![u128::MAX; n],
+                vec![1 << 127; n],
+                alternating,
+            ];
+            for a in [words, vec![u64::MAX; n], vec![1; n], vec![0; n]] {
+                let x = ring.transform(&a).unwrap();
+                for b in &factors {
+                    let y = ring.transform_wide(b).unwrap();
+                    let wanted = schoolbook_wide(&a, b);
+                    assert_eq!(ring.product_wide(&x, &y).unwrap(), wanted, "{n}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn the_largest_degree_has_room() {
         let n = 1 << 15;
@@ -209,6 +317,13 @@ mod tests {
             .map(|k| (2 * k).wrapping_sub(n as u64))
             .collect();
         assert_eq!(ring.product(&x, &x).unwrap(), wanted);
+        // (2^64 - 1)(2^128 - 1) = 1 - 2^64 modulo 2^128
+        let y = ring.transform_wide(&vec![u128::MAX; n]).unwrap();
+        let each = 1u128.wrapping_sub(1 << 64);
+        let wanted: Vec<u128> = (1..=n as u128)
+            .map(|k| (2 * k).wrapping_sub(n as u128).wrapping_mul(each))
+            .collect();
+        assert_eq!(ring.product_wide(&x, &y).unwrap(), wanted);
     }
 
     #[test]
@@ -223,6 +338,9 @@ mod tests {
             large.transform(&[1; 16]).unwrap(),
         );
         assert!(small.product(&x, &y).is_err() && small.product(&y, &x).is_err());
+        assert!(small.transform_wide(&[1; 16]).is_err());
+        let wide = small.transform_wide(&[1; 8]).unwrap();
+        assert!(small.product_wide(&y, &wide).is_err() && large.product_wide(&y, &wide).is_err());
     }
 
     #[test]

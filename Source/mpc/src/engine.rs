@@ -109,7 +109,7 @@ pub trait Engine: Send {
         shape: (usize, usize, usize),
     ) -> Result<Handle>;
     /// Products of the clear polynomials of `a`, one after another, with the polynomial `s` modulo X^n + 1, where n is a power of two in
-    /// `2..=32768` and the size of `s`. Coefficients are modulo 2^k with k ≤ 64; without MACs. Local.
+    /// `2..=32768` and the size of `s`. Coefficients are modulo 2^k with k ≤ 64. Local.
     fn negacyclic(&mut self, a: &Handle, s: &Handle) -> Result<Handle>;
     /// The negacyclic transform of polynomials of n coefficients, one after another, in SEAL's order, where n is a power of two in `2..=32768`. Modulo
     /// a prime that is 1 modulo 2n. Local.

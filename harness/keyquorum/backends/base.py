@@ -44,20 +44,31 @@ class OpeningMasks:
     def give(self, engine: Engine) -> None:
         """Gives the elements to an engine that knows the tests of their MAC keys. The caller wipes them."""
         width = engine.share_parts * engine.element_bytes
-        rows = [np.array(self.hidden, dtype=np.uint64)]
-        engine.give_random(rows[0].view(np.uint8).ravel(), rows[0].nbytes // width)
+        hidden = _contiguous(self.hidden)
+        engine.give_random(hidden.view(np.uint8).ravel(), hidden.nbytes // width)
+        _wipe_copy(hidden, self.hidden)
         if self.receiver is not None:
             assert self.masks is not None and self.known is not None
-            rows += [np.array(self.masks, dtype=np.uint64), np.array(self.known, dtype=np.uint64)]
-            engine.give_mask(self.receiver, rows[1].view(np.uint8).ravel(), rows[2])
-        for words in rows:
-            words.fill(0)
+            masks, known = _contiguous(self.masks), _contiguous(self.known)
+            engine.give_mask(self.receiver, masks.view(np.uint8).ravel(), known)
+            _wipe_copy(masks, self.masks)
+            _wipe_copy(known, self.known)
 
     def wipe(self) -> None:
         """Overwrites the elements with zeros."""
         for words in (self.hidden, self.masks, self.known):
             if words is not None:
                 words.fill(0)
+
+
+def _contiguous(words: Unsigned) -> Words:
+    """As 64-bit words one after another: the same memory if it has this form, as there are many."""
+    return np.ascontiguousarray(words, dtype=np.uint64)
+
+
+def _wipe_copy(copy: Words, words: Unsigned) -> None:
+    if not np.shares_memory(copy, words):
+        copy.fill(0)
 
 
 class Backend(ABC):

@@ -103,12 +103,12 @@ class Program:
 
     @property
     def negacyclic_product(self) -> Callable[[Dynamic, Dynamic], Dynamic] | None:
-        """Not in MP-SPDZ: the engine's local products modulo X^n + 1. None where there are none: over fields, in rings above 64 bits and with MACs.
+        """Not in MP-SPDZ: the engine's local products modulo X^n + 1. None where there are none: over fields, and in rings above 64 bits.
 
         The function takes a public vector, whose polynomials of n coefficients follow one another, and a secret vector of n coefficients, where n is a
         power of two in 2..32768. `Programs/Library/negacyclic.py` has the same for every front end and n."""
         engine = self._engine
-        if engine.modulus is not None or engine.domain == "bits" or engine.bits > WORD or PROTOCOLS[engine.protocol].macs:
+        if engine.modulus is not None or engine.domain == "bits" or engine.bits > WORD:
             return None
         return lambda a, s: a._negacyclic_product(s)
 

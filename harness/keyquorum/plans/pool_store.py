@@ -100,7 +100,7 @@ def chunks_bytes(sections: Sequence[Section], parts: int, items: int, chunk: int
 
 
 def stored_sections(data: bytes, sections: Sequence[Section], parts: int, count: int) -> list[Unsigned]:
-    """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte. Copies."""
+    """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte. Copies. What follows them is left out."""
     result, at = [], 0
     for section in sections:
         kind = np.dtype(np.uint8 if section.bits == 1 else _section_type(section.bits))
@@ -332,7 +332,7 @@ class PoolStore:
                 raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
             key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []
-            self._cached = chunk.id, Preprocessing(stored_sections(data[:size], self.sections, self.parts, chunk.count), key_tests)
+            self._cached = chunk.id, Preprocessing(stored_sections(data, self.sections, self.parts, chunk.count), key_tests)
         return self._cached[1]
 
     def _forget(self) -> None:

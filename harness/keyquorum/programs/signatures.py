@@ -971,16 +971,17 @@ def round_ltz_ring_online(
     z: Segment | None = None,
     masks: Segment | None = None,
     ring_length: int = 64,
+    block: int = 3,
 ) -> Call:
     """Exact decryption for an odd t with stored masks, in one ring: of phases y = (2^k / t) * (m + 1/2) + e modulo 2^k, |e| < 2^k / (2 t), only m
     is opened (see `round_ltz_ring`).
 
     Offline rounds: ``0``
-    Online rounds: ``2*(1 + ceil(log2(k))) + (1 if destination != 'share' else 0)``
-    Bytes: ``2*(OPEN*ceil(size*k/8) + below_ands(k)*2*OPEN*ceil(size/8)) + (size*w*SEND if destination != 'share' else 0)``
+    Online rounds: ``2*(1 + ceil(log2(ceil(k/block)))) + (1 if destination != 'share' else 0)``
+    Bytes: ``2*(OPEN*ceil(size*k/8) + below_ands(ceil(k/block))*2*OPEN*ceil(size/8)) + (size*w*SEND if destination != 'share' else 0)``
     Reads z (size shares) at ``z_at``.
     Reads masks at ``at``.
-    masks: two, each r, the k bits of r as `round_mask` with bits=all makes them, then a, b, a & b of each triple of `and_triples`; size shares
+    masks: two, each r and its blocks as `round_mask` with bits=blocks makes them, then a, b, a & b of each triple of `and_triples`; size shares
     each.
     Writes messages (size if destination == 'share' else 0 shares).
     Output: 2^k * m, m in [0, t), size words, to the destination.
@@ -989,6 +990,7 @@ def round_ltz_ring_online(
         (position("round_ltz_ring_online", "z", z, 0, size), 0),
         (position("round_ltz_ring_online", "masks", masks, size, None), size),
         (ring_length, 64),
+        (block, 3),
     )
     return Call("round_ltz_ring_online", [size, t, k, destination, *optional], {"messages": size if destination == "share" else 0})
 
@@ -1024,20 +1026,31 @@ def round_ltz_table_online(
     return Call("round_ltz_table_online", [size, l, j, b, levels, destination, *optional], {"messages": size if destination == "share" else 0})
 
 
-def round_mask(*, size: int, l: int, bits: Literal["sum", "all"] = "sum", extra: int = 0) -> Call:
+def round_mask(*, size: int, l: int, bits: Literal["sum", "all", "blocks"] = "sum", extra: int = 0, block: int = 3) -> Call:
     """The part of every rounding that is done before the ciphertext is known and is linear in random bits: masks r = sum of 2^i * r_i.
 
-    Rounds: ``BIT_ROUNDS``
-    Bytes: ``(l+extra)*size*w*BIT``
+    Rounds: ``BIT_ROUNDS + (ceil(log2(min(block, l))) if bits == 'blocks' else 0)``
+    Bytes: ``(l+extra)*size*w*BIT + (l//block*(2**block - block - 1) + 2**(l%block) - l%block - 1 if bits == 'blocks' else 0)*size*w*MUL``
     Writes r (size shares).
-    Writes mask_bits ((l + extra)*size if bits == 'all' else 0 shares).
-    mask_bits: vector after vector, first the l bits of r, then extra bits that are no part of r.
+    Writes mask_bits (((l + extra if bits == 'all' else 0) + (l//block*(2**block - 1) + 2**(l%block) - 1 if bits == 'blocks' else 0))*size
+    shares).
+    mask_bits: vector after vector, first the l bits of r, then extra bits that are no part of r; with bits=blocks, from each block of bits of r,
+    the lowest first, whether it is at least 1, at least 2, .. (`Library/logic.py`, `thermometer`).
     """
     optional = given(
         (bits, "sum"),
         (extra, 0),
+        (block, 3),
     )
-    return Call("round_mask", [size, l, *optional], {"r": size, "mask_bits": (l + extra)*size if bits == "all" else 0})
+    return Call(
+        "round_mask",
+        [
+            size,
+            l,
+            *optional,
+        ],
+        {"r": size, "mask_bits": ((l + extra if bits == "all" else 0) + (l//block*(2**block - 1) + 2**(l%block) - 1 if bits == "blocks" else 0))*size},
+    )
 
 
 def round_mask_odd_bits(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from keyquorum.model.protocols import COMMITTEES, Protocol
 from keyquorum.programs import Call, Layout, signatures
 from keyquorum.programs.header import header
+from keyquorum.schemes.seal.ring_variant import BLOCK
 from keyquorum.sharing.variants import comparison_ands
 
 from ..operands import summand_rows
@@ -222,9 +223,12 @@ class _Builder:
         yield from self.case(signatures.rlwe_phase_ring(N=degree, count=1, k=bits), public=self.uniform(bits, 2 * degree), shares=secret)
         stored = [self.uniform(62, degree)]
         for _ in range(2):
-            r, a, b = self.uniform(bits, degree), *(self.uniform(1, comparison_ands(bits) * degree).reshape(-1, degree) for _ in range(2))
-            stored += [r, *(r >> i & 1 for i in range(bits)), np.stack([a, b, a & b], axis=1).ravel()]
-        online = signatures.round_ltz_ring_online(size=degree, t=PLAIN_MODULUS, k=bits, destination=1)
+            r, ands = self.uniform(bits, degree), comparison_ands(-(-bits // BLOCK))
+            a, b = (self.uniform(1, ands * degree).reshape(-1, degree) for _ in range(2))
+            digits = [(r >> first & ((1 << BLOCK) - 1), min(BLOCK, bits - first)) for first in range(0, bits, BLOCK)]
+            reached = [(digit >= v).astype(np.int64) for digit, length in digits for v in range(1, 1 << length)]
+            stored += [r, *reached, np.stack([a, b, a & b], axis=1).ravel()]
+        online = signatures.round_ltz_ring_online(size=degree, t=PLAIN_MODULUS, k=bits, destination=1, block=BLOCK)
         yield from self.case(online, shares=np.concatenate(stored))
 
     def rounding(self, compares: bool, n: int) -> Iterator[Case]:

@@ -30,6 +30,8 @@ from .ring import RING, decrypts_in_ring, messages, padded_output, switched, swi
 Words = NDArray[np.uint64]
 COMPARISONS = 2
 """Masked comparisons of a decryption: of the phase, and of t times the phase."""
+BLOCK = 3
+"""Bits of a mask of which comparisons with every number are stored. Larger blocks take more elements and fewer ANDs: with 3 an item is smallest, as an AND takes 5."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,14 @@ class RingVariant(Variant):
         return WORDS
 
     @property
+    def ands(self) -> int:
+        """ANDs of a comparison, which combine its blocks."""
+        return comparison_ands(-(-self.length // BLOCK))
+
+    @property
     def openings(self) -> int:
         """Values that are opened for a coefficient, the message included."""
-        return COMPARISONS * (1 + 2 * comparison_ands(self.length)) + 1
+        return COMPARISONS * (1 + 2 * self.ands) + 1
 
     def parts(self, group: RoundingGroup) -> int:
         """Share and MAC."""
@@ -82,8 +89,9 @@ class RingVariant(Variant):
 
     @property
     def sections(self) -> list[Section]:
-        """What a coefficient needs: for each comparison a mask with its bits and triples; then what openings take."""
-        one = [Section(1 + self.length, 64, WORDS), Section(3 * comparison_ands(self.length), 64, WORDS)]
+        """What a coefficient needs: for each comparison a mask with its blocks, and triples; then what openings take."""
+        blocks, rest = divmod(self.length, BLOCK)
+        one = [Section(1 + blocks * (2**BLOCK - 1) + 2**rest - 1, 64, WORDS), Section(3 * self.ands, 64, WORDS)]
         return [*one * COMPARISONS, masks_section(self.openings, self.parties, padded_output(self.parameters))]
 
     @property
@@ -103,7 +111,7 @@ class RingVariant(Variant):
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
         """The preprocessing of ``size`` coefficients, [2, rows, size words] a section; every party calls this. Rounds and bytes: those of `round_mask`, `and_triples` and `opening_masks`."""
         sections, tests = [], []
-        calls = (round_mask(size=size, l=self.length, bits="all"), and_triples(size=size, count=comparison_ands(self.length)))
+        calls = (round_mask(size=size, l=self.length, bits="blocks", block=BLOCK), and_triples(size=size, count=self.ands))
         for call in calls * COMPARISONS:
             made = Persistence()
             try:
@@ -162,7 +170,7 @@ class RingVariant(Variant):
 
 @lru_cache(maxsize=64)
 def _online(size: int, t: int, k: int, to: Destination) -> Call:
-    return round_ltz_ring_online(size=size, t=t, k=k, destination=to)
+    return round_ltz_ring_online(size=size, t=t, k=k, destination=to, block=BLOCK)
 
 
 def ring_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> RingVariant:
