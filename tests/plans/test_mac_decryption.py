@@ -31,6 +31,7 @@ from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.phases import plain_coefficients
 from keyquorum.schemes.seal.ring import RING, decrypts_in_ring, margin, messages, switched, switched_bits
+from keyquorum.schemes.seal.ring_variant import BLOCK
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import T, find_primes, tiny
@@ -105,8 +106,8 @@ def test_with_a_pool_as_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sc
 
     ends = run_in_process(members, job, timeout=120)
     assert ends[0] is None and np.array_equal(ends[1][0].coefficients, s.coefficients(ciphertext))
-    # Masked values, and ANDs in levels, twice, and the message; the rest are checks: of the MAC keys, of as many values as memory may hold, and before and after the message.
-    openings = 2 * (1 + (variant.length - 1).bit_length()) + 1
+    # Masked values, and ANDs of blocks in levels, twice, and the message; the rest are checks: of the MAC keys, of as many values as memory may hold, and before and after the message.
+    openings = 2 * (1 + (-(-variant.length // BLOCK) - 1).bit_length()) + 1
     assert all(openings < found <= openings + 30 for found in rounds) and len(rounds) == parties
     with pytest.raises(PoolError, match="needs 1,024 items, has 0"):
         run_in_process(members, job, timeout=120)

@@ -18,7 +18,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("sample_gaussian", {"size": 4, "method": "bits", "s": 3200, "bits": 16, "tail": 23}, "tail 23 has no probability in 16 bits"),
     ("sample_fixed_weight", {"method": "knuth", "N": 4, "w": 5}, "weight 5 is above the length N = 4"),
     ("lift_open", {"d": 2, "n": 4, "b": 5, "lam": 55, "modulus": Q60}, "the masked values may wrap"),
-    ("round_mask", {"size": 4, "l": 8, "bits": "most"}, "argument bits must be sum or all, not 'most'"),
+    ("round_mask", {"size": 4, "l": 8, "bits": "most"}, "argument bits must be sum or all or blocks, not 'most'"),
     ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4}, "argument target is missing"),
     ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4, "t": 6}, "an odd Galois element"),
     ("flood", {"contributors": 2, "N": 4, "receiver": -1}, "argument receiver must be a party number or all, not '-1'"),

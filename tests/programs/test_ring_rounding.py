@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from keyquorum.sharing.variants import comparison_ands
 
-from .running import EMULATE_RING, MAC_RING, Backend, run
+from .running import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SHAMIR_3, Backend, run
 
 N = 16
 CASES = [(65537, 47), (3, 62), (257, 40)]
@@ -77,7 +77,7 @@ def test_stored_masks(backend: Backend, t: int, k: int, block: int) -> None:
     _are(out.public, k, messages)
 
 
-@pytest.mark.parametrize("backend", [EMULATE_RING, MAC_RING], ids=str)
+@pytest.mark.parametrize("backend", [EMULATE_RING, MAC_RING, SEMI_RING, REPLICATED_RING, SHAMIR_3], ids=str)
 @pytest.mark.parametrize(("k", "block"), [(47, 3), (7, 4), (3, 3), (5, 1)])
 def test_blocks_of_a_mask(backend: Backend, k: int, block: int) -> None:
     size = 6
