@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from threading import Barrier, Thread
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import load
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CiphertextError, KeyQuorumError
+from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError
 from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.schemes.seal import decrypt as decryption
 from keyquorum.schemes.seal.decrypt import _check_room, decrypt
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.policy import FloodPolicy, flooding_summands, flooding_variance
@@ -28,12 +30,14 @@ from keyquorum.sharing import joint, randomness
 from keyquorum.sharing.joint import JointNoise
 from keyquorum.sharing.randomness import HALF_BITS, gaussian_of_words, gaussian_words
 
+from tests.adversaries.changes import Change, Wire
 from tests.adversaries.flooded_plans import Flooded, coefficients, flooded, off
 from tests.adversaries.plans import committee_of, dealt
 from tests.fhe.dealer import narrow
 from tests.long import LONG
 
 from . import test_policy as jobs
+from .corrupted import Backend
 from .quorum import WEAK, Seal
 
 RECEIVER = 0
@@ -44,6 +48,11 @@ Kind = tuple[str, int, int]
 REPLICATED: Kind = ("mal-rep-field", 3, 1)
 SHAMIR: list[Kind] = [("mal-shamir", 3, 1), ("mal-shamir", 4, 1), ("mal-shamir", 5, 2)]
 KINDS = [REPLICATED, *SHAMIR]
+FIVE: Kind = ("mal-shamir", 5, 2)
+INPUTS: list[Kind] = [("rep-field", 3, 1), ("shamir", 5, 2), ("semi", 4, 3)]
+"""Committees of which each contributor inputs noise."""
+DEALER = 2
+ADDED = 1 << 35
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind[0]}-{kind[1]}-{kind[2]}")
 
 
@@ -98,12 +107,19 @@ def test_members_have_the_same_numbers_of_the_right_deviation(variance: int, kin
 
 @each_kind
 def test_sizes_are_counted_honestly(kind: Kind) -> None:
-    """Variances of all sets add up in the stated precision. A level is refused if 8 deviations of the noise of each set, and a message, do not fit."""
+    """Variances of all sets add up in the stated precision."""
     sets, plan = len(sets_of(kind)), planned(kind)
     info, degree, scale = plan.info(), plan.parameters.ring_degree, plan.ciphertext.scale
     assert flooding_variance(info.policy, degree, *kind) == sets
     assert key_precision(info).deviation == pytest.approx(math.sqrt(sets * degree / 2) * info.policy.sigma(degree) / scale)
-    room = (plan.parameters.moduli(1)[0] / 2 - 4 * scale) / (8 * sets)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *INPUTS], ids=lambda kind: f"{kind[0]}-{kind[1]}-{kind[2]}")
+def test_a_level_has_room_for_eight_deviations_of_the_sum(kind: Kind) -> None:
+    """A level is refused if 8 deviations of the sum of all independent numbers, of sets or of t + 1 contributors, and a message, do not fit."""
+    numbers, plan = kind[2] + 1 if kind in INPUTS else len(sets_of(kind)), planned(kind)
+    info, degree, scale = plan.info(), plan.parameters.ring_degree, plan.ciphertext.scale
+    room = (plan.parameters.moduli(1)[0] / 2 - 4 * scale) / (8 * math.sqrt(numbers))
     one = replace(plan.ciphertext, level_primes=1, data=plan.ciphertext.data[:, :1])
     policies = [FloodPolicy(bits=bits, decryptions=1, noise_bits=noise_bits) for noise_bits in (14, 15) for bits in range(1, 81)]
     assert {policy.sigma(degree) < room for policy in policies} == {True, False}
@@ -189,45 +205,55 @@ def test_the_distribution_is_the_discrete_gaussian() -> None:
     assert policy.variance(64) == pytest.approx(policy.sigma(64) ** 2)
 
 
-class Other:
-    """A backend whose party has other noise in the domains that ``where`` says, when it is to be opened."""
+Added = Callable[[str], int]
+"""Gets a domain."""
 
-    def __init__(self, backend: Embedded, where: Callable[[str], bool]) -> None:
-        self._backend, self._where = backend, where
+
+class Other:
+    """A backend whose party adds to its share of the last coefficient of the noise what ``added`` says, when it is to be opened."""
+
+    def __init__(self, backend: Embedded, added: Added) -> None:
+        self._backend, self._added = backend, added
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
 
     def run(self, protocol: str, domain: str, call: Any, **options: Any) -> Any:
         """See :meth:`.Embedded.run`."""
-        if call.program == "flood" and self._where(domain):
+        if call.program == "flood":
             shares = options["persistence"]
-            shares.words[:, -1] = (shares.words[:, -1] + np.uint64(1 << 35)) % np.uint64(int(domain[2:]))
+            shares.words[:, -1] = (shares.words[:, -1] + np.uint64(self._added(domain))) % np.uint64(int(domain[2:]))
         return self._backend.run(protocol, domain, call, **options)
 
 
-def outcomes(kind: Kind, where: Callable[[str], bool], omitted: tuple[str, ...] = ()) -> tuple[Flooded, list[Any]]:
-    """What each party ends with, where the last one opens another sum; ``omitted``: checks that the others leave out."""
-    plan, parties = planned(kind), kind[1]
+def outcomes(
+    kind: Kind, additions: Mapping[int, Added], omitted: tuple[str, ...] = (), receiver: int = RECEIVER, wire: Wire | None = None, apart: Sequence[int] = ()
+) -> tuple[Flooded, list[Any]]:  # fmt: skip
+    """What each party ends with, where some open other shares; ``omitted``: checks that all leave out. ``wire``: the messages of party 0, from the first engine on; none of the parties ``apart`` breaks off before all
+    of them have an error."""
+    plan, parties = planned(kind, receiver), kind[1]
     found: list[Any] = [None] * parties
+    failed = Barrier(max(len(apart), 1), timeout=20)
 
     def one(session: Any) -> None:
         party = session.party
         try:
-            shares = [dealt(session, *sharing, plan.committee.threshold, 0, np.array(plan.secret)) for sharing in plan.sharings()]
+            shares = [dealt(session, *sharing, plan.committee.threshold, DEALER, np.array(plan.secret)) for sharing in plan.sharings()]
             context = PartyContext(session, plan.committee)
-            # The receiver takes the shares of the t parties after it, and those of the others are compared alone.
-            if party == (1 if omitted else parties - 1) or (kind == REPLICATED and party == 2):
-                context.backend = Other(Embedded(session), where)  # type: ignore[assignment]
-            results = decrypt(context, plan.info(), shares, [plan.ciphertext], RECEIVER, "round_ltz_circuit")
+            if party in additions:
+                context.backend = Other(Embedded(session), additions[party])  # type: ignore[assignment]
+            results = decrypt(context, plan.info(), shares, [plan.ciphertext], receiver, "round_ltz_circuit")
             found[party] = None if results is None else coefficients(plan.parameters, results[0].plaintext)
         except Exception as error:
             found[party] = error
+            if party in apart:
+                failed.wait()
             session.abort(str(error))
 
-    from threading import Thread
-
-    threads = [Thread(target=one, args=(session,)) for session in _engine.tampered_sessions([None] * parties, list(omitted), 10.0)]
+    sessions = _engine.tampered_sessions([wire, *[None] * (parties - 1)], list(omitted), 10.0)
+    if wire is not None:
+        wire.begin()
+    threads = [Thread(target=one, args=(session,)) for session in sessions]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -238,17 +264,139 @@ def outcomes(kind: Kind, where: Callable[[str], bool], omitted: tuple[str, ...] 
 @each_kind
 def test_other_noise_is_found(kind: Kind) -> None:
     """In one domain, or the same in all. Without the comparison of copies, or of the degree, the receiver has noise as a result, or a result that is far off."""
-    plan, found = outcomes(kind, lambda domain: False)
+    plan, found = outcomes(kind, {})
     assert off(found[RECEIVER], plan.wanted) <= plan.bound
     last = f"F_{plan.parameters.coeff_modulus[1]}"
-    for where in (lambda domain: domain == last, lambda domain: True):
-        _, found = outcomes(kind, where)
+    in_one: Added = lambda domain: ADDED * (domain == last)  # noqa: E731
+    in_all: Added = lambda domain: ADDED  # noqa: E731
+
+    def deviating(added: Added, omitted: tuple[str, ...] = ()) -> list[Any]:
+        # The receiver takes the shares of the t parties after it, and those of the others are compared alone.
+        parties = {1 if omitted else kind[1] - 1, *([2] if kind == REPLICATED else [])}
+        return outcomes(kind, dict.fromkeys(parties, added), omitted)[1]
+
+    for added in (in_one, in_all):
+        found = deviating(added)
         # With n > 2t + 1 all parties check a combination of the shares of the file: the first one that finds it breaks off, and says why.
         assert isinstance(found[RECEIVER], _engine.CheckError | _engine.NetworkError) and "cheats" in str(found[RECEIVER])
-    _, found = outcomes(kind, lambda domain: True, ("Openings",))
+    found = deviating(in_all, ("Openings",))
     assert off(found[RECEIVER], plan.wanted) > plan.bound
-    _, found = outcomes(kind, lambda domain: domain == last, ("Openings",))
+    found = deviating(in_one, ("Openings",))
     assert isinstance(found[RECEIVER], CiphertextError) or off(found[RECEIVER], plan.wanted) > plan.bound
+
+
+def test_other_noise_of_two_parties_is_found() -> None:
+    """Party 1 sends another share to the receiver, and party 3 the hash of the share that fits it and the one of party 2. The share of party 4, which is honest, does not."""
+
+    def fits(domain: str) -> int:
+        return at_zero([0, 1, 2], [np.array([0]), np.array([ADDED]), np.array([0])], int(domain[2:]), 4)[0]
+
+    additions: dict[int, Added] = {1: lambda domain: ADDED, 3: fits}
+    _, found = outcomes(FIVE, additions)
+    assert isinstance(found[RECEIVER], _engine.CheckError) and "cheats" in str(found[RECEIVER])
+    plan, found = outcomes(FIVE, additions, ("Openings",))
+    assert isinstance(found[RECEIVER], CiphertextError) or off(found[RECEIVER], plan.wanted) > plan.bound
+    # The hash fits: with four parties of the five the shares would be those of another sum.
+    plan, found = outcomes(
+        FIVE, {**additions, 4: lambda domain: at_zero([0, 1, 2], [np.array([0]), np.array([ADDED]), np.array([0])], int(domain[2:]), 5)[0]}
+    )
+    assert isinstance(found[RECEIVER], CiphertextError) or off(found[RECEIVER], plan.wanted) > plan.bound
+
+
+def test_two_seeds_of_a_set_are_found() -> None:
+    """Party 0 sends party 1 another seed of the set {0, 1, 2} than party 2. Both find it before anybody has noise. Without the comparison: `session/tests/joint.rs` of the engine, and the test below."""
+    wire = Wire(Change("flip", 4))  # after what all compare when an engine is made
+    _, found = outcomes(FIVE, {}, receiver=2, wire=wire, apart=(0, 1, 2))
+    to, message = wire.sent[4]
+    assert wire.done and to == 1 and len(message) == 3 * 32, "seeds of the sets of parties 0 and 1"
+    for end in found[1:3]:
+        assert isinstance(end, _engine.CheckError) and "different seeds for the same subset" in str(end)
+    assert all(isinstance(end, Exception) for end in found)
+
+
+def test_two_seeds_of_a_set_would_go_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where honest members have two numbers of one set, no other check finds it: parties 0 and 4, which know both numbers, fit their shares to those of the three honest parties. Their sum is another integer
+    modulo every prime: its difference is 9/5 of that of the numbers."""
+    difference = 1 << 12
+
+    def made(self: JointNoise, session: Any, *rest: Any) -> None:
+        MADE(self, session, *rest)
+        if session.party == 1:
+            self._noise[self.known.index(0), -1] += difference
+
+    def fits(domain: str, point: int) -> int:
+        q = int(domain[2:])
+        share = difference * (2 - 4) * (2 - 5) * pow((0 - 4) * (0 - 5), -1, q) % q
+        return at_zero([1, 2, 3], [np.array([share]), np.array([0]), np.array([0])], q, point)[0]
+
+    monkeypatch.setattr(JointNoise, "__init__", made)
+    plan, found = outcomes(FIVE, {0: lambda domain: fits(domain, 1), 4: lambda domain: fits(domain, 5)}, receiver=2)
+    assert not any(isinstance(end, Exception) for end in found)
+    assert off(found[2], plan.wanted) > plan.bound
+
+
+def test_nine_parties() -> None:
+    """The most parties: 126 sets, of which each party is in 70. Another share is found."""
+    kind = ("mal-shamir", 9, 4)
+    plan, found = outcomes(kind, {})
+    assert off(found[RECEIVER], plan.wanted) <= plan.bound
+    _, found = outcomes(kind, {8: lambda domain: ADDED})
+    assert isinstance(found[RECEIVER], _engine.CheckError) and "cheats" in str(found[RECEIVER])
+
+
+@each_kind
+def test_noise_is_used_once(kind: Kind) -> None:
+    """Two ciphertexts never share noise, and none gets noise that is wiped."""
+    members = members_of(kind)
+
+    def one(context: PartyContext) -> None:
+        noise, protocol = JointNoise(context.session, members, 8, 1000), members.field_protocol
+        for q in (65537, 786433):  # once modulo each prime
+            noise.append_to(Persistence(), protocol, q)
+        with pytest.raises(ParameterError, match="is used modulo 65537 already"):
+            noise.append_to(Persistence(), protocol, 65537)
+        noise.wipe()
+        assert noise._drawn is None and not noise._noise.any()
+        with pytest.raises(ParameterError, match="is wiped"):
+            noise.append_to(Persistence(), protocol, 114689)
+
+    run_in_process(members, one)
+
+
+@pytest.mark.parametrize("kind", [REPLICATED, SHAMIR[1], *INPUTS[:2]], ids=lambda kind: f"{kind[0]}-{kind[1]}-{kind[2]}")
+def test_a_decryption_that_fails_leaves_no_secrets(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise and shares of the phase are wiped, of whatever party, when the sum cannot be opened."""
+    plan, left, drawn = planned(kind), [], decryption.discrete_gaussian
+    errors = []  # whose tracebacks keep alive what would be wiped when it goes
+
+    def made(self: JointNoise, *arguments: Any) -> None:
+        MADE(self, *arguments)
+        left.append(self._noise)
+        assert self._noise.any()
+
+    def gaussian(size: int, sigma: float) -> Ints:
+        left.append(drawn(size, sigma))
+        return left[-1]
+
+    def one(context: PartyContext) -> None:
+        shares = [dealt(context.session, *sharing, kind[2], 0, np.array(plan.secret)) for sharing in plan.sharings()]
+
+        def broken(program: str, domain: str, options: dict[str, Any]) -> None:
+            if program == "flood":
+                left.append(options["persistence"].words)
+                assert left[-1].any()
+                raise KeyQuorumError("no opening")
+
+        context.backend = Backend(Embedded(context.session), broken)  # type: ignore[assignment]
+        with pytest.raises(KeyQuorumError, match="no opening") as error:
+            decrypt(context, plan.info(), shares, [plan.ciphertext], RECEIVER, "round_ltz_circuit")
+        errors.append(error)
+
+    monkeypatch.setattr(JointNoise, "__init__", made)
+    monkeypatch.setattr(decryption, "discrete_gaussian", gaussian)
+    run_in_process(plan.committee, one)
+    assert len(errors) == kind[1] and len(left) == kind[1] + (kind[1] if kind not in INPUTS else kind[2] + 1)
+    assert not any(array.any() for array in left)
 
 
 @each_kind
@@ -355,7 +503,7 @@ def test_values_come_back_within_the_stated_precision(kind: Kind) -> None:
 
 @pytest.mark.filterwarnings("ignore::keyquorum.fhe.errors.SecurityWarning")
 def test_decryptions_are_counted_before_anything_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the sum is about to be opened every party has the count on its disk, and a run that breaks off there is counted."""
+    """As a party is about to open the sum all have the count on their disks, and a run that breaks off there is counted."""
     members = replace(members_of(SHAMIR[1]), folder=tmp_path)
     job = api.keygen_job("ckks", narrow("ckks-4096"), False, policy=WEAK)
     assert jobs.succeeded(jobs.run_parties(members, lambda party: job))
@@ -369,16 +517,15 @@ def test_decryptions_are_counted_before_anything_is_opened(tmp_path: Path, monke
     before: list[int] = []
 
     def stopped(self: Embedded, protocol: str, domain: str, call: Any, **options: Any) -> Any:
-        if call.program == "flood":
-            before.append(used(self.session.party))
-            if self.session.party == 2:
-                raise KeyQuorumError("party 2 breaks off")
+        if call.program == "flood" and self.session.party == 2:
+            before.extend(used(party) for party in range(4))
+            raise KeyQuorumError("party 2 breaks off")
         return opened(self, protocol, domain, call, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(Embedded, "run", stopped)
         ends = jobs.decrypt(members, "ckks", paths)
-    assert all(isinstance(end, Exception) for end in ends) and before and set(before) == {1}
+    assert all(isinstance(end, Exception) for end in ends) and before == [1] * 4
     assert [used(party) for party in range(4)] == [1] * 4
     assert jobs.succeeded(jobs.decrypt(members, "ckks", paths))
     assert [used(party) for party in range(4)] == [2] * 4

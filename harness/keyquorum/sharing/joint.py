@@ -87,23 +87,25 @@ class JointNoise:
 
     All members compute F_A from uniform words of their common stream, and write shares of the sum modulo every prime (pseudo-random secret sharing: Cramer, Damgard, Ishai, TCC 2005). So in every domain
     the honest parties' shares are those of one F, of the size that its distribution has: no party has a choice, and nothing is sent for the shares. Of some set all members are honest, so any t parties
-    know all F_A but one, at most. ``size`` numbers for one use. Rounds: those of a toss, which names the draw, and one in which members compare seeds where sets have three and more; the name of the
+    know all F_A but one, at most. ``size`` numbers for one use: F is appended once modulo each prime. Rounds: those of a toss, which names the draw, and one in which members compare seeds where sets have three and more; the name of the
     noise is a hash of the name of the draw and of ``variance``. Memory: 8 (2 s + 1) bytes for each number and each set of this party, where s tables make a number (:func:`.gaussian_words`)."""
 
     def __init__(self, session: Session, committee: Committee, size: int, variance: int, seed: bytes | None = None) -> None:
         protocol, self._parts = committee.field_protocol, committee.share_parts
         rows = gaussian_words(variance)
-        self._drawn: JointIntegers = session.joint_integers(protocol, rows * size, HALF_BITS, 1, committee.threshold, seed)
-        self.known: list[int] = self._drawn.known
+        drawn: JointIntegers = session.joint_integers(protocol, rows * size, HALF_BITS, 1, committee.threshold, seed)
+        self._drawn: JointIntegers | None = drawn  # wiped when nobody holds it
+        self.known: list[int] = drawn.known
         """The sets of this party, by their numbers."""
-        if self._drawn.name is None:
+        if drawn.name is None:
             raise ParameterError(
                 f"{protocol}: joint noise has the name of its draw, which this protocol does not make: take mal-rep-field or mal-shamir"
             )
-        self._name = joined_name(f"gaussian {variance}", [np.frombuffer(self._drawn.name, dtype=np.uint8)]).tobytes()
+        self._name = joined_name(f"gaussian {variance}", [np.frombuffer(drawn.name, dtype=np.uint8)]).tobytes()
         self._noise = np.zeros((len(self.known), size), dtype=np.int64)
+        self._appended: set[str] = set()
         for row, summand in zip(self._noise, self.known, strict=True):
-            words = np.frombuffer(self._drawn.numbers(summand), dtype="<u8")
+            words = np.frombuffer(drawn.numbers(summand), dtype="<u8")
             try:
                 found = gaussian_of_words(variance, words.reshape(rows, size))
                 row[:] = found
@@ -112,12 +114,18 @@ class JointNoise:
                 wipe(words)
 
     def append_to(self, shares: Persistence, protocol: str, q: int) -> None:
-        """Appends F modulo q."""
+        """Appends F modulo q. Raises ParameterError the second time, as two results under one F show their difference without noise, and once the noise is wiped."""
         domain = f"F_{q}"
+        if self._drawn is None:
+            raise ParameterError(f"{protocol}: this joint noise is wiped: draw another one")
+        if domain in self._appended:
+            raise ParameterError(f"{protocol}: this joint noise is used modulo {q} already: draw another one for each ciphertext")
+        self._appended.add(domain)
         shares.append_joint(protocol, domain, self._drawn.shares_of(domain, self._noise), self._parts, self._name)
 
     def wipe(self) -> None:
-        """Overwrites the noise."""
+        """Overwrites the noise, and what it was made of."""
+        self._drawn = None
         if hasattr(self, "_noise"):
             wipe(self._noise)
 

@@ -79,8 +79,9 @@ def discrete_gaussian(size: int, sigma: float) -> Ints:
         return _from_table(size, sigma)
     factor = int(sigma / math.hypot(TABLE_SIGMA, SPREAD))
     narrow = math.sqrt((sigma - factor * TABLE_SIGMA) * (sigma + factor * TABLE_SIGMA))
-    wide = _from_table(size, TABLE_SIGMA)
-    result = discrete_gaussian(size, narrow) + factor * wide
+    wide, result = _from_table(size, TABLE_SIGMA), discrete_gaussian(size, narrow)
+    wide *= factor
+    result += wide
     wipe(wide)
     return result
 
@@ -96,7 +97,8 @@ def gaussian_of_words(variance: int, words: NDArray[np.uint64]) -> Ints:
     total = np.zeros(words.shape[1], dtype=np.int64)
     for (factor, step), high, low in zip(_steps(variance), words[::2], words[1::2], strict=True):
         deviates = _inverted(_table(Fraction(step)), high.astype(np.int64), low.astype(np.int64))
-        total += factor * deviates
+        deviates *= factor
+        total += deviates
         wipe(deviates)
     return total
 
@@ -121,11 +123,13 @@ def _from_table(size: int, sigma: float) -> Ints:
 def _inverted(table: tuple[int, Ints, list[int]], high: Ints, low: Ints) -> Ints:
     """By inversion of the distribution function, which is known to 124 bits: the upper half decides, except for one deviate in 2^49. Wipes the words."""
     first, upper, exact = table
-    indices = np.searchsorted(upper, high, side="left")
-    for i in np.flatnonzero(upper[indices] == high):
+    indices: Ints = np.searchsorted(upper, high, side="left").astype(np.int64, copy=False)
+    found = upper[indices]
+    for i in np.flatnonzero(found == high):
         indices[i] = bisect_right(exact, (int(high[i]) << HALF_BITS) + int(low[i]))
-    wipe(high, low)
-    return indices.astype(np.int64) + first
+    wipe(high, low, found)
+    indices += first
+    return indices
 
 
 def _distribution(sigma: float) -> tuple[int, Ints, list[int]]:

@@ -83,12 +83,15 @@ def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], recei
 
 
 def _check_room(info: SealKeyInfo, ciphertext: Ciphertext) -> None:
-    """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales."""
+    """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales.
+
+    The flooding of committees without MACs is a sum of independent discrete Gaussian numbers, of contributors or of sets of parties. Each is sub-Gaussian with the deviation sigma
+    (Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy, NeurIPS 2020), so a sum of c is with sqrt(c) sigma: 8 deviations are exceeded with probability 2^-45 a coefficient."""
     n = info.parameters.ring_degree
     if protocol_named(info.protocol).macs:
         largest: float = noise_with_macs(info.policy, n, info.parties, info.threshold).largest
     else:
-        largest = 8 * info.policy.sigma(n) * flooding_summands(info.protocol, info.parties, info.threshold)
+        largest = 8 * info.policy.sigma(n) * math.sqrt(flooding_summands(info.protocol, info.parties, info.threshold))
     if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= 2 * (4 * ciphertext.scale + largest):
         raise CiphertextError(
             f"the ciphertext has no room for the flooding noise (2^{math.log2(info.policy.sigma(n)):.0f}): "
@@ -141,15 +144,18 @@ class _Decryption:
         joint = JointNoise(self.context.session, self.context.committee, n, policy.variance(n), self.seed) if together else None
         flooding = discrete_gaussian(n, policy.sigma(n)) if self.contributes and joint is None else None
         residues = []
-        for index in range(ciphertext.level_primes):
-            working = shares_of_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
+        try:
+            for index in range(ciphertext.level_primes):
+                working = shares_of_phase(self.context, self.info, self.shares[index], index, ciphertext, seed=self.seed)
+                with wiped_on_failure(working):
+                    if joint is not None:
+                        joint.append_to(working, self.context.committee.field_protocol, self.parameters.coeff_modulus[index])
+                    residues.append(self._opened(index, call, working, flooding))
+        finally:
+            if flooding is not None:
+                wipe(flooding)
             if joint is not None:
-                joint.append_to(working, self.context.committee.field_protocol, self.parameters.coeff_modulus[index])
-            residues.append(self._opened(index, call, working, flooding))
-        if flooding is not None:
-            wipe(flooding)
-        if joint is not None:
-            joint.wipe()
+                joint.wipe()
         return residues
 
     def _flooded_with_macs(self, ciphertext: Ciphertext) -> list[Words]:
@@ -265,8 +271,8 @@ def decrypt(
 ) -> list[SealDecrypted] | None:  # fmt: skip
     """Decrypts ciphertexts, which :func:`check_decryption` admits, to ``receiver``; every party calls this. Returns None at the other parties.
 
-    All ciphertexts are processed in the same rounds: phase (local), then for CKKS 2 rounds, for BFV and BGV those of the
-    rounding program. CKKS callers must have claimed the decryptions (:func:`keyquorum.schemes.counts.claim_decryptions`) before.
+    Phases are local. Rounds: for CKKS 2 for each ciphertext and prime, 1 where noise is stored, beside those that make it (:class:`.JointNoise`, :mod:`.proven_noise`);
+    for BFV and BGV those of the rounding program. CKKS callers must have claimed the decryptions (:func:`keyquorum.schemes.counts.claim_decryptions`) before.
     """
     decryption = _Decryption(context, info, list(shares), receiver, rounding, seed)
     return decryption.approximate(ciphertexts) if info.parameters.scheme == "ckks" else decryption.exact(ciphertexts)
