@@ -529,10 +529,12 @@ impl JointIntegers {
         domain: &str,
         computed: PyReadonlyArray2<'py, i64>,
     ) -> PyResult<Bound<'py, PyByteArray>> {
-        let (kind, count) = (domain_of(domain)?, computed.as_array().ncols());
-        let all = computed
-            .as_slice()
-            .map_err(|_| usage("arrays must be contiguous: use numpy.ascontiguousarray"))?;
+        // Row after row: `PyReadonlyArray::as_slice` takes columns for rows where an array has Fortran's order.
+        let (kind, view) = (domain_of(domain)?, computed.as_array());
+        let (count, rows) = (view.ncols(), view.as_slice());
+        let all = rows.ok_or_else(|| {
+            usage("arrays must be contiguous, row after row: use numpy.ascontiguousarray")
+        })?;
         let shares = py.detach(|| {
             let rows: Vec<&[i64]> = all.chunks_exact(count.max(1)).collect();
             self.core.shares_of(kind, &rows).map_err(engine_error)
