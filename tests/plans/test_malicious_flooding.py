@@ -19,13 +19,13 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import load
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError
+from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.schemes.seal import decrypt as decryption
 from keyquorum.schemes.seal.decrypt import _check_room, decrypt
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.policy import FloodPolicy, flooding_summands, flooding_variance
-from keyquorum.schemes.seal.precision import key_precision
+from keyquorum.schemes.seal.precision import check_key_precision, key_precision
 from keyquorum.sharing import joint, randomness
 from keyquorum.sharing.joint import JointNoise
 from keyquorum.sharing.randomness import HALF_BITS, gaussian_of_words, gaussian_words
@@ -134,6 +134,28 @@ def test_a_level_has_room_for_eight_deviations_of_the_sum(kind: Kind) -> None:
 def test_numbers_of_sets() -> None:
     """C(n, t), with a room and precision to match; semi-honest committees have t + 1 contributors."""
     assert flooding_summands("mal-shamir", 9, 4) == 126 and flooding_summands("mal-shamir", 6, 1) == 6 and flooding_summands("shamir", 9, 4) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("ckks-8192", 18), ("ckks-16384-bench", 18), ("ckks-4096", 126), ("ckks-4096-mac", 126), ("ckks-8192-demo", 126), ("ckks-16384", 126)],
+)
+def test_sets_of_parties_that_parameter_sets_take(name: str, most: int) -> None:
+    """Under the default policy no key is made whose flooding leaves less than 3 bits: `docs/pages/ckks.md` has the numbers of sets, and the memory of the noise of nine parties."""
+    parameters = load(name, warn=False)
+    for n, t in [(parties, threshold) for parties in range(3, 10) for threshold in range(1, (parties + 1) // 2)]:
+        sets = flooding_summands("mal-shamir", n, t)
+        assert (sets <= most) == (most == 126 or t == 1 or (t == 2 and n < 7))
+        if sets <= most:
+            check_key_precision(parameters, FloodPolicy(), sets)
+        else:
+            with pytest.raises(PolicyError, match="at least 3 are needed"):
+                check_key_precision(parameters, FloodPolicy(), sets)
+    words = gaussian_words(FloodPolicy().for_set(parameters).variance(parameters.ring_degree))
+    assert words == (16 if name in ("ckks-8192-demo", "ckks-16384") else 14)
+    stated = {"ckks-4096": 34, "ckks-8192-demo": 78, "ckks-16384": 156}
+    megabytes = 8 * (words + 1) * math.comb(8, 4) * parameters.ring_degree / 1e6
+    assert stated.get(name, round(megabytes)) == round(megabytes)
 
 
 def shared_noise(kind: Kind, moduli: Sequence[int]) -> tuple[Ints, list[list[Ints]]]:
