@@ -18,8 +18,8 @@ WIRE = ("drop", "flip", "random", "replay", "shorter", "longer", "other-session"
 """Kinds of changes of one message. drop: it is not sent. flip: one bit of its payload. random: a random payload of the same length. replay: the message before to the
 same receiver is sent again, besides. shorter, longer: a byte less, or more. other-session: what the party sent at this place in another session. equivocate: the payload of
 the last message to another receiver; where all receivers get the same, another one for this receiver."""
-ABOVE = ("joint", "shares", "input", "hash", "public")
-"""Kinds above the transport. joint: shares of another joint integer in one domain, or another number of one summand in all. shares: another share file, of a key or of what a program reads. input: another private input of one program. hash: another
+ABOVE = ("joint", "numbers", "shares", "input", "hash", "public")
+"""Kinds above the transport. joint: shares of another joint integer in one domain. numbers: another number of one summand in all. shares: another share file, of a key or of what a program reads. input: another private input of one program. hash: another
 digest in a comparison. public: another public input of one program."""
 TAG = 8
 """Bytes of the tag of a message between engines."""
@@ -138,15 +138,15 @@ class Deviation:
                     shares[0, 0] ^= np.uint64(1)
 
     def joint(self, shares: bytearray) -> bytearray:
-        """Shares of joint integers in one domain: in the first half (the first part of two), the lowest bit of each is another."""
+        """Shares of joint integers in one domain: the lowest bit of each, in each part, is another."""
         if self._now("joint"):
-            for place in range(0, len(shares) // 2, 8):
+            for place in range(0, len(shares), 8):
                 shares[place] ^= 1
         return shares
 
     def numbers(self, words: bytearray) -> bytearray:
         """Words of one summand, of which noise is made: in the first half, the highest bit of each is another."""
-        if self._now("joint"):
+        if self._now("numbers"):
             for place in range(7, len(words) // 2, 8):
                 words[place] ^= 1 << (HALF_BITS - 1) % 8
         return words

@@ -44,6 +44,7 @@ class Flooded(OnDealtKey):
     ciphertext: Ciphertext
     wanted: tuple[int, ...]
     pooled: bool = False
+    seeds: bool = False
 
     def sharings(self) -> list[tuple[str, str]]:
         """See :class:`OnDealtKey`."""
@@ -100,8 +101,8 @@ def multiplied(parameters: ParameterSet, c1: np.ndarray, secret: np.ndarray, q: 
     return product
 
 
-def flooded(protocol: str, parties: int, receiver: int = 0, primes: int = 2, threshold: int | None = None) -> Plan:
-    """A message at scale 2^40, at the level of two primes, or of one. ``threshold``: default that of the protocol."""
+def flooded(protocol: str, parties: int, receiver: int = 0, primes: int = 2, threshold: int | None = None, seeds: bool = False) -> Plan:
+    """A message at scale 2^40, at the level of two primes, or of one. ``threshold``: default that of the protocol. ``seeds``: see :class:`.OnDealtKey`."""
     parameters, rng = toy_ckks(), np.random.default_rng(9)
     secret = rng.integers(-1, 2, DEGREE)
     phase = rng.integers(-(1 << 40), 1 << 40, DEGREE)
@@ -109,9 +110,11 @@ def flooded(protocol: str, parties: int, receiver: int = 0, primes: int = 2, thr
     c1 = np.stack([rng.integers(0, q, DEGREE, dtype=np.uint64) for q in moduli])
     c0 = [[(int(p) - x) % q for p, x in zip(phase, multiplied(parameters, row, secret, q), strict=True)] for row, q in zip(c1, moduli, strict=True)]
     ciphertext = Ciphertext(primes, np.stack([np.array(c0, dtype=np.uint64), c1]), False, parameters.scale, 1)
-    job = Flooded(committee_of(protocol, parties, threshold), parameters, receiver, tuple(secret.tolist()), ciphertext, tuple(phase.tolist()))
+    job = Flooded(
+        committee_of(protocol, parties, threshold), parameters, receiver, tuple(secret.tolist()), ciphertext, tuple(phase.tolist()), seeds=seeds
+    )
     of = f"{protocol}, {parties} parties" if job.committee.ring_protocol is None or job.committee.authenticated else protocol
     if threshold is not None:
         of += f", t = {threshold}"
-    name = f"flooded decryption of {of}, to {receiver}{', one prime' if primes == 1 else ''}"
+    name = f"flooded decryption of {of}, to {receiver}{', one prime' if primes == 1 else ''}{', seeds' if seeds else ''}"
     return Plan(name, parties, job, job.right)

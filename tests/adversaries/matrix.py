@@ -84,8 +84,10 @@ ROWS = (
     Row(lambda: flooded("mal-rep-field", 3, 0), quick=1),
     Row(lambda: flooded("mal-rep-field", 3, 2), at_most=20, quick=0),
     Row(lambda: flooded("mal-shamir", 3, 0), quick=1),
-    Row(lambda: flooded("mal-shamir", 4, 3), at_most=20, quick=1, quick_kinds=("flip", "equivocate", "joint", "shares")),
+    Row(lambda: flooded("mal-shamir", 4, 3), at_most=20, quick=1, quick_kinds=("flip", "equivocate", "joint", "numbers", "shares")),
     Row(lambda: flooded("mal-shamir", 5, 1), at_most=20, quick=0),
+    # The seeds of the sets, which are sent before the plan begins.
+    Row(lambda: flooded("mal-shamir", 5, 4, seeds=True), quick=2, kinds=WIRE, quick_kinds=("flip", "equivocate")),
     Row(lambda: flooded("mal-shamir", 5, 2, threshold=1), at_most=10, quick=0),
     Row(lambda: flooded("mascot", 2, 0), at_most=10, quick=1, quick_kinds=("flip", "shares", "input", "public")),
     Row(lambda: flooded("mascot", 2, 1, primes=1), at_most=6, quick=0),
@@ -144,11 +146,12 @@ ABLATIONS = (
     Ablation(lambda: lwe_decryption("mal-rep-field", 3, 0), ("Openings",), ("flip",), 2, from_end=True),
     Ablation(lambda: lwe_decryption("mal-rep-field", 3, 0), ("Products", "Openings"), ("flip",), 1, from_end=True),
     Ablation(lambda: flooded("mal-rep-field", 3, 0), ("Openings",), ("flip",), 2),
-    Ablation(lambda: flooded("mal-rep-field", 3, 0), ("Openings",), ("joint", "shares"), 2),
+    # With another number of a summand, which is a copy of none, the receiver has noise of the right size.
+    *(Ablation(lambda: flooded("mal-rep-field", 3, 0), ("Openings",), (kind,), 2) for kind in ("joint", "shares")),
     # The receiver takes shares of the t parties after it, and without the check nothing of the others.
     Ablation(lambda: flooded("mal-shamir", 3, 0), ("Openings",), ("flip",), 1, from_end=True),
-    Ablation(lambda: flooded("mal-shamir", 3, 0), ("Openings",), ("joint", "shares"), 1),
-    Ablation(lambda: flooded("mal-shamir", 5, 0), ("Openings",), ("joint", "shares"), 2),
+    *(Ablation(lambda: flooded("mal-shamir", 3, 0), ("Openings",), (kind,), 1) for kind in ("joint", "numbers", "shares")),
+    *(Ablation(lambda: flooded("mal-shamir", 5, 0), ("Openings",), (kind,), 2) for kind in ("joint", "numbers", "shares")),
     Ablation(lambda: flooded("mascot", 2, 1), ("ElementMacs",), ("shares", "public"), 0),
     Ablation(lambda: served("lwe"), ("Products", "Openings"), ("flip",), 1, slow=True),
     # Other shares in the online run, which no receiver can notice; and the answers, which it does not check here: a byte of a share of a pad.

@@ -167,6 +167,8 @@ class OnDealtKey:
     committee: Committee
     secret: tuple[int, ...]
     pooled: bool
+    seeds = False
+    """Whether messages are changed while shares are dealt, when seeds of sets of parties are sent, and not afterwards."""
 
     def sharings(self) -> list[tuple[str, str]]:
         """Protocol and domain of each share file of the key."""
@@ -191,8 +193,13 @@ class OnDealtKey:
         if committee.authenticated:
             session.set_mac_key(os.urandom(16))  # of this run alone: a failed check burns it
         secret = np.array(self.secret, dtype=np.int64)
+        if self.seeds:
+            begin()
         shares = [dealt(session, protocol, domain, committee.threshold, honest, secret) for protocol, domain in self.sharings()]
-        begin()
+        if self.seeds:
+            begin.end()
+        else:
+            begin()
         for share in shares:
             deviation.stored(share)
         context = PartyContext(session, committee, backend=DeviatingBackend(session, deviation))

@@ -154,7 +154,7 @@ NOTICED = frozenset({"check", "protocol", "network"})
 ALLOWED: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(WIRE, NOTICED | {"right"}),
     **dict.fromkeys(("shorter", "longer", "hash"), NOTICED),
-    **dict.fromkeys(("joint", "shares", "input", "public"), NOTICED | {"right"}),
+    **dict.fromkeys(("joint", "numbers", "shares", "input", "public"), NOTICED | {"right"}),
 }
 """Ends of a run with each kind of change. ``right``: the message or value concerns no honest party, or it is another one that the party may choose. A message of another length, and another
 digest, are noticed always."""
