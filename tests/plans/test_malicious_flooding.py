@@ -289,8 +289,12 @@ def test_other_noise_is_found(kind: Kind) -> None:
     plan, found = outcomes(kind, {})
     assert off(found[RECEIVER], plan.wanted) <= plan.bound
     last = f"F_{plan.parameters.coeff_modulus[1]}"
-    in_one: Added = lambda domain: ADDED * (domain == last)  # noqa: E731
-    in_all: Added = lambda domain: ADDED  # noqa: E731
+
+    def in_one(domain: str) -> int:
+        return ADDED * (domain == last)
+
+    def in_all(domain: str) -> int:
+        return ADDED
 
     def deviating(added: Added, omitted: tuple[str, ...] = ()) -> list[Any]:
         # The receiver takes the shares of the t parties after it, and those of the others are compared alone.
