@@ -73,7 +73,7 @@ class ServedKey(ServedKind):
         assert pool is not None
         requests = [parsed for _, parsed in batch]
         z = self.phases(context, group, requests)
-        purpose = hashlib.sha256("".join(r.digest for r in requests).encode()).hexdigest()
+        purpose = _purpose(batch)
         try:
             shares = pool.decrypt(z, purpose)
         finally:
@@ -90,3 +90,8 @@ class ServedKey(ServedKind):
         """Wipes this party's shares of the key."""
         for share in self._shares:
             share.wipe()
+
+
+def _purpose(batch: Sequence[Asked]) -> str:
+    """What the parties compare before they open anything: the requests of a batch in their order. Each with its key, as bodies may be equal: shares of two sharings of one message do not belong together."""
+    return hashlib.sha256(" ".join(f"{key} {parsed.digest} {parsed.count}" for key, parsed in batch).encode()).hexdigest()
