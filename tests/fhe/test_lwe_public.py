@@ -176,6 +176,17 @@ def test_stated_noise_counts() -> None:
         read_lwe(replace(made, noise_bits=65).to_bytes(ID), "x")
 
 
+@pytest.mark.parametrize("name", ["lwe53-p16", "lwe53-p16-eta52"])
+def test_the_limit_of_stated_noise_is_in_units_of_q(name: str) -> None:
+    """Phases modulo a prime of 53 bits are scaled to 62 or 52 bits, or not at all: in each case half the distance of two messages is 2^48 units of q."""
+    parameters = lwe_parameters(name)
+    assert parameters.delta // 2 < 2**48 < parameters.delta and parameters.noise_length - 1 != 48
+    made = key_of(parameters, np.zeros(2048, np.int64)).encrypt(np.array([1, 15]))
+    replace(made, noise_bits=48.0).check_rounding("round_ltz_circuit", "x")
+    with pytest.raises(CiphertextError, match=rf"x states noise of up to 2\^48\.1, no rounding takes more than 2\^48 of {name}: make it anew"):
+        replace(made, noise_bits=48.1).check_rounding("round_ltz_circuit", "x")
+
+
 def test_values() -> None:
     parameters = lwe_parameters("lwe64-p16")
     assert integers(parameters, [0, 15.0, 3]).tolist() == [0, 15, 3]

@@ -79,9 +79,10 @@ class LweCiphertexts:
         return replace(self, a=self.a[first:last], b=self.b[first:last])
 
     def check_rounding(self, rounding: str, where: str) -> None:
-        """Raises CiphertextError if the ciphertexts state more noise than the set's roundings take, or with `round_flood` more than its flooding
-        hides. ``where`` names them in errors."""
-        most = self.parameters.noise_length - 1
+        """Raises CiphertextError if the ciphertexts state more noise than half the distance of two messages, which no rounding takes, or with `round_flood` more than its flooding
+        hides. Both are in units of q, as stated noise is: phases modulo a prime may be scaled to a larger ring, or not at all. ``where`` names them in errors."""
+        p = self.parameters
+        most = (p.prime.bit_length() or 64) - p.message_bits - 1
         if self.noise_bits is not None and self.noise_bits > most:
             raise CiphertextError(
                 f"{where} states noise of up to 2^{self.noise_bits:.1f}, no rounding takes more than 2^{most} of {self.parameters.name}: "
