@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine, api
+from keyquorum.backends.embedded import Embedded
 from keyquorum.fhe.lwe import encrypt
 from keyquorum.fhe.lwe_sets import LweParameters
 from keyquorum.model.errors import KeyQuorumError, ParameterError, PartyError, PoolTooSmall, ProgramError
@@ -17,9 +19,12 @@ from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.lwe.field_variant import FIELD, LweFieldVariant, words_of_messages
 from keyquorum.schemes.lwe.phases import phases_modulo_q
+from keyquorum.sharing.variants import Preprocessing
 
 from tests.adversaries.lwe_plans import COUNT, LweDecryption, lwe_decryption
 from tests.adversaries.plans import committee_of, dealt, pool_of_all
+
+from .distributions import chi_square_p, uniform
 
 ROUNDING = "round_ltz_circuit"
 SETS = ("lwe53-p16", "lwe53-p16-eta52")
@@ -116,7 +121,8 @@ def test_items_are_as_said() -> None:
         opened.append((2 * a - b) % modulus)
     (v,), rows = opened[0], opened[1]
     length = q.bit_length()
-    assert rows.shape[0] == length + (1 << j) and max(v) < q
+    assert rows.shape[0] == length + (1 << j)
+    # the number of the bits is v itself, so it is below q
     assert np.array_equal(sum(rows[i] << i for i in range(length)), v) and set(rows.reshape(-1).tolist()) <= {0, 1}
     assert all(rows[length + i].tolist() == [int(x % (1 << j) == i) for x in v] for i in range(1 << j))
 
@@ -197,8 +203,177 @@ def test_sets_that_do_not_fit_are_refused() -> None:
     assert isinstance(small, LweParameters)
     with pytest.raises(ParameterError, match=r"lwe64-p2 is modulo 2\^64: take lwe53-p16"):
         variant_for(committee, ROUNDING, api.load_parameters("lwe64-p2"))
-    with pytest.raises(ParameterError, match="and at most 8 bits a message"):
-        variant_for(committee, ROUNDING, replace(small, plain_bits=9))
+    for bits in (9, 0):
+        with pytest.raises(ParameterError, match="and at least 1 and at most 8 bits a message"):
+            variant_for(committee, ROUNDING, replace(small, plain_bits=bits))
+
+
+def test_messages_of_one_bit(tmp_path: Path) -> None:
+    """t = 2, with noise at the ends of the range."""
+    plan = of_set(replace(toy().parameters, plain_bits=1, padding_bits=0), 3, 0, False, tmp_path, 1)
+    results = run_in_process(plan.committee, lambda context: plan.result(context, [key_shares(plan, context)]))
+    assert plan.parameters.message_bits == 1 and tuple(results[0]) == plan.wanted
+
+
+def test_a_receiving_party_refuses_what_is_no_message() -> None:
+    """Items whose one-hot vectors all parties have another: the result is 2^j or more, and the party that gets it stops."""
+    plan = toy(pooled=False)
+    length, j = plan.parameters.prime.bit_length(), plan.parameters.message_bits
+
+    def one(context: PartyContext) -> Any:
+        variant, group, z = variant_and_phases(plan, context)
+        items = variant.make(group, COUNT)
+        items[1][:, length:] = (items[1][:, length:].astype(np.uint64) + np.uint64(1 << j)) % np.uint64(FIELD)  # of a constant all shares are equal
+        return variant.use(group, z, items, 0)
+
+    with pytest.raises(PartyError, match="a result is no message of 3 bits"):
+        run_in_process(plan.committee, one)
+
+
+SAMPLES = 640
+"""Masks of a statistic: 40 for each of 16 intervals."""
+
+
+def not_uniform(numbers: np.ndarray, q: int) -> bool:
+    """Whether the intervals of [0, q) in which numbers lie are not uniform: chi-square of 16 intervals, false alarm 10^-9."""
+    return chi_square_p((16 * numbers.astype(np.int64) // q).astype(np.int64), uniform(range(16))) < 1e-9
+
+
+def opened_words(monkeypatch: pytest.MonkeyPatch, party: int = 0) -> list[np.ndarray]:
+    """What a party sees in openings of masked phases, run by run."""
+    seen, truly = list[np.ndarray](), Embedded.run
+
+    def run(self: Embedded, protocol: str, domain: str, call: Any, **options: Any) -> Any:
+        output = truly(self, protocol, domain, call, **options)
+        if call.program == "round_field_open" and self.session.party == party:
+            seen.append(output.words % int(call.args[1]))
+        return output
+
+    monkeypatch.setattr(Embedded, "run", run)
+    return seen
+
+
+def no_masks(v: Any, rows: Any) -> None:
+    v[:], rows[:] = 0, 0
+    rows[:, -8] = 1  # [0 modulo 2^3 = 0]
+
+
+def one_mask(v: Any, rows: Any) -> None:
+    v[:], rows[:] = v[:, :, :1], rows[:, :, :1]
+
+
+@pytest.mark.parametrize("change", [None, no_masks, one_mask], ids=["masks", "no-masks", "one-mask"])
+def test_what_is_opened_is_uniform(change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks, and one phase under all of them, as it is opened. Masks of two draws differ. Without masks, and under the same mask, what is opened is not uniform; messages are right even then."""
+    plan, opened = toy(pooled=False), opened_words(monkeypatch)
+    q, same = plan.parameters.prime, np.zeros(SAMPLES, dtype=np.int64)
+    plan = replace(plan, ciphertexts=replace(plan.ciphertexts, a=plan.ciphertexts.a[same], b=plan.ciphertexts.b[same]))
+
+    def one(context: PartyContext) -> Any:
+        variant, group, z = variant_and_phases(plan, context)
+        items, others = variant.make(group, SAMPLES), variant.make(group, SAMPLES)
+        if change is not None:
+            change(*items)
+        words = variant.use(group, z, items, 0)
+        return [items[0][0, 0].astype(object), others[0][0, 0].astype(object)], None if words is None else words[0] >> plan.parameters.noise_length
+
+    results = run_in_process(plan.committee, one)
+    v, other = ((2 * results[0][0][i] - results[1][0][i]) % q for i in range(2))
+    assert set(results[0][1].tolist()) == {plan.wanted[0]} and (v != other).any() and not not_uniform(other, q)
+    (c,) = opened
+    assert [not_uniform(v, q), not_uniform(c, q)] == [change is not None] * 2
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_masks_are_drawn_anew_without_a_pool(again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same ciphertexts, decrypted twice: other words are opened. They are the same where the masks are used again."""
+    plan, opened, kept, truly = toy(pooled=False), opened_words(monkeypatch), dict[int, Any](), LweFieldVariant.make
+
+    def make(self: LweFieldVariant, group: Any, size: int, seed: bytes | None = None) -> Any:
+        made = truly(self, group, size, seed)
+        items, tests = kept.setdefault(group.me, ([part.copy() for part in made], [test.copy() for test in made.key_tests]))
+        return Preprocessing([part.copy() for part in items], [test.copy() for test in tests])
+
+    if again:
+        monkeypatch.setattr(LweFieldVariant, "make", make)
+
+    def one(context: PartyContext) -> Any:
+        shares = key_shares(plan, context)
+        return [plan.result(context, [shares]) for _ in range(2)]
+
+    assert run_in_process(plan.committee, one)[0] == [list(plan.wanted)] * 2
+    first, second = opened
+    assert np.array_equal(first, second) == again
+
+
+def test_masks_are_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pieces of items, also where a later one fails, and what is more than was asked for."""
+    variant = variant_for(toy().committee, ROUNDING, toy().parameters)
+    assert isinstance(variant, LweFieldVariant)
+    pieces, joined, concatenate = list[np.ndarray](), list[np.ndarray](), np.concatenate
+    fails = 9
+
+    def masks(self: LweFieldVariant, group: Any, size: int, names: list[Any], seed: bytes | None) -> Any:
+        if len(pieces) == fails:
+            raise PartyError("broke off")
+        names.append(np.zeros(16, np.uint8))
+        made = np.full((1, 1, 5), 7, np.uint64), np.full((1, variant.rows, 5), 7, np.uint64)
+        pieces.extend(made)
+        return made
+
+    def seen(*arguments: Any, **options: Any) -> Any:
+        joined.append(concatenate(*arguments, **options))
+        return joined[-1]
+
+    monkeypatch.setattr(LweFieldVariant, "_masks", masks)
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "concatenate", seen)
+        items = variant.make(None, 8)  # type: ignore[arg-type]
+    assert [part.shape[-1] for part in items] == [8, 8] and all((part == 7).all() for part in items)
+    assert len(pieces) == 4 and len(joined) == 2 and not any(part.any() for part in [*pieces, *joined])
+    pieces.clear()
+    fails = 4
+    with pytest.raises(PartyError, match="broke off"):
+        variant.make(None, 100)  # type: ignore[arg-type]
+    assert len(pieces) == 4 and not any(part.any() for part in pieces)
+
+
+class Colluding(Embedded):
+    """The engine of a party that opens phases with another share: its error is that of a polynomial of degree 2 that is 0 at the points 1 and 2."""
+
+    def run(self, protocol: str, domain: str, call: Any, **options: Any) -> Any:
+        """See :meth:`.Embedded.run`."""
+        if call.program == "round_field_open":
+            size, q, x = int(call.args[0]), int(call.args[1]), self.session.party + 1
+            words = options["persistence"].words
+            words[0, :size] = (words[0, :size] + np.uint64((x - 1) * (x - 2) * (q // 16 + 1) % q)) % np.uint64(q)
+        return super().run(protocol, domain, call, **options)
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_two_parties_of_five_collude(checked: bool) -> None:
+    """Parties 3 and 4 shift their shares so that they fit those of the receiver and of party 1. The share of party 2 does not, so the check of openings fails. Without the checks the message is another one."""
+    plan = toy(5, pooled=False)
+    sessions = _engine.tampered_sessions([None] * 5, [] if checked else ["Openings", "Products"], 60.0)
+
+    def one(party: int) -> Any:
+        session = sessions[party]
+        context = PartyContext(session, plan.committee, backend=Colluding(session) if party > 2 else None)
+        try:
+            return plan.result(context, [key_shares(plan, context)])
+        except Exception as error:
+            if party < 3:  # the others do not tell what they see
+                session.abort(str(error))
+            return error
+
+    with ThreadPoolExecutor(5) as threads:
+        ends = list(threads.map(one, range(5)))
+    for session in sessions:
+        session.abort("the test has ended")
+    if checked:
+        assert all(isinstance(end, _engine.EngineError) for end in ends[:3]) and any(isinstance(end, _engine.CheckError) for end in ends[:3]), ends
+    else:
+        assert isinstance(ends[0], list | PartyError) and ends[0] != list(plan.wanted)
 
 
 def test_numbers_that_are_no_messages_are_refused() -> None:

@@ -79,7 +79,7 @@ def test_masks_with_the_one_hot_vector_of_low_bits(backend: Backend, low: int) -
 
 
 @pytest.mark.parametrize("destination", [0, "all", "share"])
-@pytest.mark.parametrize(("size", "j"), [("short", 3), ("long", 4), ("minus", 5)])
+@pytest.mark.parametrize(("size", "j"), [("short", 3), ("short", 1), ("long", 4), ("minus", 5)])
 @pytest.mark.parametrize("backend", FIELDS[:6], ids=str)
 def test_messages_of_bits_at_the_borders(backend: Backend, size: str, j: int, destination: int | str) -> None:
     """Every phase next to a border of rounding, among them those that are next to q and become message 0, under masks that wrap and that do not. One q is 1 modulo 2^j, two are not."""
@@ -102,7 +102,7 @@ def test_messages_of_bits_at_the_borders(backend: Backend, size: str, j: int, de
 
 def test_every_phase_under_every_mask() -> None:
     """All pairs of a phase and a mask of a small prime, also of one that is not 1 modulo 2^j."""
-    for q, j in ((17, 3), (19, 2), (31, 4)):
+    for q, j in ((17, 3), (17, 1), (19, 2), (31, 4)):
         t, length = 1 << j, q.bit_length()
         w, v = (part.reshape(-1) for part in np.meshgrid(np.arange(q, dtype=np.uint64), np.arange(q, dtype=np.uint64)))
         c = (np.uint64(t) * w + np.uint64((q - 1) // 2) + v) % np.uint64(q)

@@ -147,5 +147,5 @@ def test_copies_of_two_sharings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     held = [plan.committee.capabilities.held(party, 3, 1) for party in range(3)]
     asked = [0 if number in held[1] else 1 for number in held[0]]  # party 1 has the first order, party 2 the second one
     mine = ends[0][asked[0]][: 8 * COUNT] + ends[0][asked[1]][8 * COUNT :]
-    with pytest.raises(DifferentCopies, match="parties (1 and 2|2 and 1) sent different copies"):
+    with pytest.raises(DifferentCopies, match=r"parties (1 and 2|2 and 1) sent different copies"):
         summands_of(plan.committee, [mine, ends[1][0], ends[2][1]], COUNT, 0)

@@ -401,7 +401,8 @@ def test_a_receiver_of_lwe_checks_the_degree_and_the_range(parties: int, tmp_pat
     honest = shares_of(committee, messages)
     assert decrypted(honest) == messages.tolist()
     for party in range(parties):
-        for wrong in (shares_of(committee, messages, 4)[party], bytes(len(honest[party])), honest[party][:-8] + FIELD.to_bytes(8, "little")):
+        not_canonical = honest[party][:-8] + (int.from_bytes(honest[party][-8:], "little") + FIELD).to_bytes(8, "little")  # the same residue
+        for wrong in (shares_of(committee, messages, 4)[party], bytes(len(honest[party])), not_canonical):
             answers = [wrong if i == party else answer for i, answer in enumerate(honest)]
             with pytest.raises(WrongDegree, match="do not belong together"):
                 decrypted(answers)

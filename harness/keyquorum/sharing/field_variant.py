@@ -95,13 +95,17 @@ class FieldVariant(Variant):
         made: list[tuple[Words, Words]] = []
         names: list[KeyTest] = []
         count = 0
-        while count < size:
-            good = self.modulus / (1 << self.length)
-            made.append(self._masks(group, min(CHUNK, math.ceil((size - count) / good) + 8), names, seed))
-            count += made[-1][0].shape[-1]
-        sums, rows = (np.concatenate(parts, axis=2)[:, :, :size].copy() for parts in zip(*made, strict=True))
-        wipe(*(part for pair in made for part in pair))
-        return Preprocessing([sums, rows], [joined_name("items", names)])
+        good = self.modulus / (1 << self.length)
+        try:
+            while count < size:
+                made.append(self._masks(group, min(CHUNK, math.ceil((size - count) / good) + 8), names, seed))
+                count += made[-1][0].shape[-1]
+            joined = [np.concatenate(parts, axis=2) for parts in zip(*made, strict=True)]
+        finally:
+            wipe(*(part for pair in made for part in pair))
+        sections = [whole[:, :, :size].copy() for whole in joined]
+        wipe(*joined)  # with the masks that are too many
+        return Preprocessing(sections, [joined_name("items", names)])
 
     def _masks(self, group: RoundingGroup, size: int, names: list[KeyTest], seed: bytes | None) -> tuple[Words, Words]:
         """v modulo q and its rows in the field of the messages, [parts, rows, at most size] each: those of ``size`` draws that are below q. ``names``: of the runs that made them are appended."""

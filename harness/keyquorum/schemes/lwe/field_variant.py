@@ -33,8 +33,8 @@ class LweFieldVariant(FieldVariant):
     def __post_init__(self) -> None:
         p = self.parameters
         check_name(self.name, "pool name")
-        if not p.prime or p.message_bits > MOST_BITS:
-            raise ParameterError(f"{p.name}: over prime fields alone LWE has a prime modulus, and at most {MOST_BITS} bits a message")
+        if not p.prime or not 1 <= p.message_bits <= MOST_BITS:
+            raise ParameterError(f"{p.name}: over prime fields alone LWE has a prime modulus, and at least 1 and at most {MOST_BITS} bits a message")
 
     @property
     def name(self) -> str:
