@@ -205,11 +205,11 @@ def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, 
     return online["rounds"], 8 * online["bytes_sent"] / size, 8 * online["bytes_received"] / size
 
 
-def measure(row: Configuration, single: bool = False, noise: float = 0.0) -> tuple[str, Row]:
-    """Runs a configuration; returns its closing line and the row of the table. ``noise``: see :func:`noise_for`."""
+def measure(row: Configuration, single: bool = False, noise: float = 0.0, runs: int = LATENCY_RUNS) -> tuple[str, Row]:
+    """Runs a configuration; returns its closing line and the row of the table. ``noise``: see :func:`noise_for`. ``runs``: decryptions, if they are ``single``."""
     job: Json = {
         "kind": "bench:decrypt", "parameters": row.parameters, "rounding": row.rounding, "width": row.width, "levels": row.levels,
-        "items": LATENCY_RUNS if single else row.items, "single": single, "noise": noise, "batch": row.batch, "piece": row.piece,
+        "items": runs if single else row.items, "single": single, "noise": noise, "batch": row.batch, "piece": row.piece,
     }  # fmt: skip
     if single or row.link:
         job["link"] = row.link or LATENCY_LINK
