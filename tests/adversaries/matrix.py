@@ -70,6 +70,7 @@ ROWS = (
     Row(lambda: lwe_decryption("mal-shamir", 5, 4, modulus="prime", pooled=True), at_most=20, quick=0),
     Row(lambda: served("lwe", "mal-shamir"), at_most=20, quick=1, quick_kinds=("flip", "joint", "shares")),
     Row(lambda: served("lwe", "mal-shamir", 5), at_most=10, quick=0),
+    Row(lambda: served("bfv", "mal-shamir"), at_most=10, quick=0),
     Row(lambda: served("lwe"), at_most=20, quick=0),
     Row(lambda: served("bfv"), at_most=20, quick=0),
     Row(lambda: padded("lwe", 2), at_most=20, quick=1, quick_kinds=("flip", "shares", "public")),
