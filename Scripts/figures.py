@@ -113,7 +113,7 @@ def lwe() -> list[str]:
             f"| {row['parameters'].split('-')[0].rstrip('64').upper()} | `{row['variant']}` | `{row['protocol']}` | {row['n']} | {row['online_us']} | {_cpu(row)} | {row['offline_us']} | {rounds} | "
             f"{int(row['per_s']):,} | {latency} |"
         )
-    return [*lines, *linked()]
+    return [*lines, *linked(), *latencies()]
 
 
 def _batches(rows: list[dict[str, str]]) -> str:
@@ -153,6 +153,30 @@ def linked() -> list[str]:
         rate = row["batch"] / row["online_seconds"]
         lines.append(f"| `{row['name'].removeprefix('lwe ')}` | `{row['protocol']}` | {row['parties']} | {row['batch']:,} | {_rate(rate)}{note} |")
     return [*lines, *(f"| paper 000, {r['protocol']} | – | {r['parties']} | – | {_rate(float(str(r['decryptions_per_second'])))} |" for r in paper)]
+
+
+def latencies() -> list[str]:
+    """Latency of a single decryption, without and with MACs, with the paper's figure for the same ping."""
+    rows = [*_rows("latency"), *_rows("latency_macs")]
+    if not rows:
+        return []
+    paper = {int(str(r["parties"])): r["online_ms"] for r in published.load("000_slide_online_latency") if r["ping_ms"] == 1}
+    lines = [
+        "",
+        "A single decryption of an LWE ciphertext with preprocessing of a pool over simulated links of 1 ms ping: medians of the decryptions of a run, then of the runs, until party 0 has the message; "
+        f"all parties on {rows[0]['cores']} cores, whose processor time adds up: `python -m keyquorum.bench.latency`, with `--macs`. Beside it the figures of paper 000 for this ping "
+        "(other hardware; whether they include MACs is not said).",
+        "",
+        "| rounding | protocol | parties | opening | ms (least, most) | CPU of all, ms | decryptions, runs | paper 000, ms |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        theirs = paper.get(int(row["n"]), "–")
+        lines.append(
+            f"| `{row['variant']}` | `{row['protocol']}` | {row['n']} | {row['openings']} | {row['ms']} ({row['least_ms']}, {row['most_ms']}) | {row['cpu_ms_of_all']} | "
+            f"{row['runs']}, {row['repeats']} | {theirs} |"
+        )
+    return lines
 
 
 def dishonest() -> list[str]:
