@@ -524,7 +524,10 @@ mod tests {
             values
         };
         let (mut x, mut y) = (share(draw(n)), share(draw(n)));
-        let point: Vec<_> = (0..variables).map(|_| draw(1)).collect();
+        let mut tossed = Prg::new([n as u8; 16], 1 << 32);
+        let point: Vec<_> = (0..variables)
+            .map(|_| extension.challenge(&mut tossed))
+            .collect();
         let sum = share(extension.dot(&x.parts[0], &y.parts[0]).unwrap());
         pad(&mut x, degree << variables);
         pad(&mut y, degree << variables);

@@ -465,7 +465,7 @@ mod tests {
                 "{cut:?}"
             );
             assert!(
-                cut.terms() <= 2 * LIFTED + 1 || groups * length > 1 << 19,
+                cut.terms() <= 2 * LIFTED + 1 || groups * length > LIFTED << MOST_VARIABLES,
                 "{cut:?}"
             );
         }
