@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -228,3 +229,17 @@ def test_parties_that_differ_are_named() -> None:
         texts = list(pool.map(one, sessions))
     assert "another domain" in texts[0]
     assert "party 0 has another domain" in texts[1]
+
+
+def test_what_members_compute_comes_row_after_row() -> None:
+    def one(session: Any) -> bytearray:
+        joint = session.joint_integers("mal-shamir", 5, 8, 1, 1, None)
+        numbers = np.stack([np.frombuffer(joint.numbers(summand), dtype="<u8") for summand in joint.known]).astype(np.int64)
+        with pytest.raises(_engine.UsageError, match="row after row"):
+            joint.shares_of("F_65537", np.asfortranarray(numbers))
+        made: bytearray = joint.shares_of("F_65537", numbers)
+        assert made == joint.shares("F_65537")
+        return made
+
+    with ThreadPoolExecutor(3) as pool:
+        assert len({bytes(made) for made in pool.map(one, _engine.local_sessions(3, 30.0))}) == 3
