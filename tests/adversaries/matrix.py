@@ -58,7 +58,7 @@ ROWS = (
     Row(lambda: rounding("mal-rep-ring", 3, 1)),
     Row(lambda: rounding("spdz2k", 2), at_most=20, quick=1),
     Row(lambda: decryption("mal-rep-field", 3, 0)),
-    Row(lambda: decryption("mal-rep-field", 3, 1)),
+    Row(lambda: decryption("mal-rep-field", 3, 1), quick=0),
     Row(lambda: decryption("mal-rep-field", 3, 2, pooled=True), at_most=40, quick=1),
     Row(lambda: decryption("mal-shamir", 3, 1), at_most=40, quick=1),
     Row(lambda: decryption("mal-shamir", 5, 4, pooled=True), at_most=20, quick=0),
@@ -134,14 +134,14 @@ ABLATIONS = (
     Ablation(lambda: lwe_keys("mascot", 2), ("ElementMacs",), ("shares",), 1),
     Ablation(lambda: lwe_decryption("mascot", 2, 0), ("ElementMacs",), ("shares",), 1),
     Ablation(lambda: decryption_in_ring(2), ("ElementMacs",), ("shares",), 1),
-    Ablation(lambda: decryption_in_ring(2, 1, pooled=True), ("ElementMacs",), ("shares",), 0),
+    Ablation(lambda: decryption_in_ring(2, 1, pooled=True), ("ElementMacs",), ("shares",), 0, slow=True),
     Ablation(lambda: seal_keys("mascot", 2), ("ElementMacs",), ("shares",), 1),
     Ablation(lambda: evaluation("spdz2k", 2, checked=False), (), ("flip",), 0, from_end=True),
     # Joint integers are no check: without them the deviation is one that nothing notices.
     Ablation(lambda: decryption_of_inputs("mal-rep-field", 3), (), ("input",), 1),
     # Semi-honest plans check nothing, and with MACs nothing ties the steps of a plan to each other.
     Ablation(lambda: decryption("mal-shamir", 3, 0), ("Openings",), ("flip",), 1, from_end=True),
-    Ablation(lambda: lwe_decryption("mal-shamir", 3, 0, modulus="prime"), ("Openings",), ("flip",), 1, from_end=True),
+    Ablation(lambda: lwe_decryption("mal-shamir", 3, 0, modulus="prime"), ("Openings",), ("flip",), 1, from_end=True, slow=True),
     Ablation(lambda: lwe_decryption("mal-shamir", 3, 0, modulus="prime"), ("Openings", "Products"), ("joint", "shares"), 1),
     Ablation(lambda: served("lwe", "mal-shamir"), ("Openings", "Products"), ("joint",), 1),
     Ablation(lambda: lwe_decryption("mal-rep-field", 3, 0), ("Openings",), ("flip",), 2, from_end=True),
@@ -152,7 +152,7 @@ ABLATIONS = (
     # The receiver takes shares of the t parties after it, and without the check nothing of the others.
     Ablation(lambda: flooded("mal-shamir", 3, 0), ("Openings",), ("flip",), 1, from_end=True),
     *(Ablation(lambda: flooded("mal-shamir", 3, 0), ("Openings",), (kind,), 1) for kind in ("joint", "numbers", "shares")),
-    *(Ablation(lambda: flooded("mal-shamir", 5, 0), ("Openings",), (kind,), 2) for kind in ("joint", "numbers", "shares")),
+    *(Ablation(lambda: flooded("mal-shamir", 5, 0), ("Openings",), (kind,), 2, slow=True) for kind in ("joint", "numbers", "shares")),
     Ablation(lambda: flooded("mascot", 2, 1), ("ElementMacs",), ("shares", "public"), 0),
     Ablation(lambda: served("lwe"), ("Products", "Openings"), ("flip",), 1, slow=True),
     # Other shares in the online run, which no receiver can notice; and the answers, which it does not check here: a byte of a share of a pad.

@@ -68,7 +68,7 @@ CBD = [(b, "bits", 1 << 16 if b in ADDITIVE else VERIFIED_SAMPLES if b in VERIFI
     (SEMI_FIELD_3, "arith", 1 << 12),
     (EMULATE_RING, "arith", SAMPLES),
     (REPLICATED_FIELD, "arith", 1 << 16),
-    (SHAMIR_3.over(MERSENNE), "arith", SAMPLES),
+    (SHAMIR_3.over(MERSENNE), "arith", SAMPLES if LONG else 1 << 16),
     (SHAMIR_5, "arith", 1 << 14),
 ]
 

@@ -165,7 +165,9 @@ def test_openings_are_those_of_the_table_and_uniform(program: str, ring: Backend
     assert farthest(opened_bits(see(program, ring, z.tolist(), "share", masked=False)), known) < FALSE_ALARM
 
 
-@pytest.mark.parametrize("program", [p if p != "round_ltz_circuit_online" else pytest.param(p, marks=LONG_RUN) for p in OPENED])
+@pytest.mark.parametrize(
+    "program", [p if p not in ("round_ltz_circuit_online", "round_ltz_table_online") else pytest.param(p, marks=LONG_RUN) for p in OPENED]
+)
 def test_with_macs_openings_are_those_of_the_table_and_uniform(program: str) -> None:
     """Of spdz2k, two parties: as :func:`test_openings_are_those_of_the_table_and_uniform`, with nothing that is opened to all but under masks that the checks may wait for."""
     messages, noises, z = ciphertexts()
