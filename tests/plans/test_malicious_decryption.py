@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PoolTooSmall, ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import PartyContext, run_in_process
@@ -19,6 +20,7 @@ from keyquorum.schemes import encryption_of
 from keyquorum.schemes.seal.variant import seal_variant
 from keyquorum.sharing.joint import named
 from keyquorum.sharing.rounding import check_rounds
+from keyquorum.sharing.variants import Variant
 
 from tests.adversaries.plans import Decryption, borders, committee_of, dealt, decryption, encrypted, key_info, pool_of_all, toy_set
 
@@ -162,16 +164,14 @@ def test_pools_of_semi_honest_items_are_refused(tmp_path: Path) -> None:
         run_in_process(committee, one)
 
 
-def test_a_pool_is_used_once(tmp_path: Path) -> None:
-    """A run that breaks off after the claim has used its items: the next one takes others, or finds too few."""
-    plan = planned(toy_set(), pooled=True)
-    committee, size = replace(plan.committee, folder=tmp_path), plan.parameters.ring_degree
+def check_a_pool_is_used_once(committee: Committee, variant: Variant, size: int) -> None:
+    """A run that breaks off after the claim has used its items: the next one takes others, or finds too few. ``size``: of the pool."""
 
     def fill(context: PartyContext) -> None:
-        pool_of_all(context, seal_variant(committee, ROUNDING, plan.parameters), size)
+        pool_of_all(context, variant, size)
 
     def use(context: PartyContext) -> int:
-        pool = Pool(context, pool_group(context), seal_variant(committee, ROUNDING, plan.parameters))
+        pool = Pool(context, pool_group(context), variant)
         try:
             with pool.claimed(size // 2, "a test") as items:
                 items.take(size // 2)
@@ -187,6 +187,12 @@ def test_a_pool_is_used_once(tmp_path: Path) -> None:
             run_in_process(committee, use)
     with pytest.raises(PoolTooSmall, match="has 0"):
         run_in_process(committee, use)
+
+
+def test_a_pool_is_used_once(tmp_path: Path) -> None:
+    plan = planned(toy_set(), pooled=True)
+    committee = replace(plan.committee, folder=tmp_path)
+    check_a_pool_is_used_once(committee, seal_variant(committee, ROUNDING, plan.parameters), plan.parameters.ring_degree)
 
 
 def test_what_is_refused() -> None:

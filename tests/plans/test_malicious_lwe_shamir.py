@@ -13,18 +13,18 @@ from keyquorum import _engine, api
 from keyquorum.backends.embedded import Embedded
 from keyquorum.fhe.lwe import encrypt
 from keyquorum.fhe.lwe_sets import LweParameters
-from keyquorum.model.errors import KeyQuorumError, ParameterError, PartyError, PoolTooSmall, ProgramError
+from keyquorum.model.errors import KeyQuorumError, ParameterError, PartyError, ProgramError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.pool_variants import pool_group, variant_for
-from keyquorum.plans.pools import Pool
 from keyquorum.schemes.lwe.field_variant import FIELD, LweFieldVariant, words_of_messages
 from keyquorum.schemes.lwe.phases import phases_modulo_q
 from keyquorum.sharing.variants import Preprocessing
 
 from tests.adversaries.lwe_plans import COUNT, LweDecryption, lwe_decryption
-from tests.adversaries.plans import committee_of, dealt, pool_of_all
+from tests.adversaries.plans import committee_of, dealt
 
 from .distributions import chi_square_p, uniform
+from .test_malicious_decryption import check_a_pool_is_used_once
 
 ROUNDING = "round_ltz_circuit"
 SETS = ("lwe53-p16", "lwe53-p16-eta52")
@@ -163,31 +163,9 @@ def test_parties_agree_on_items_and_purpose(differs: str) -> None:
 
 
 def test_a_pool_is_used_once(tmp_path: Path) -> None:
-    """A run that breaks off after the claim has used its items: the next one takes others, or finds too few."""
     plan = toy()
     committee = replace(plan.committee, folder=tmp_path)
-    variant = variant_for(committee, ROUNDING, plan.parameters)
-
-    def fill(context: PartyContext) -> None:
-        pool_of_all(context, variant, COUNT)
-
-    def use(context: PartyContext) -> int:
-        pool = Pool(context, pool_group(context), variant)
-        try:
-            with pool.claimed(COUNT // 2, "a test") as items:
-                items.take(COUNT // 2)
-                if context.party == 1:
-                    raise ZeroDivisionError
-            return pool.left
-        finally:
-            pool.close()
-
-    run_in_process(committee, fill)
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            run_in_process(committee, use)
-    with pytest.raises(PoolTooSmall, match="has 0"):
-        run_in_process(committee, use)
+    check_a_pool_is_used_once(committee, variant_for(committee, ROUNDING, plan.parameters), COUNT)
 
 
 @pytest.mark.parametrize("rounding", ["round_ltz_table", "round_mask_open", "round_flood"])

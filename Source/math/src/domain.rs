@@ -303,7 +303,7 @@ pub trait Domain: Clone + Send + Sync + 'static {
         }
     }
 
-    /// Adds to `acc` rows of zeros and ones, each times its factor. The rows come with another sign: they have zeros and −1.
+    /// Adds to `acc` rows of zeros and ones, each times its factor. `minus` has the negated rows, of zeros and −1: modulo 2^k these select the bits of a word.
     fn select_acc(&self, acc: &mut [Self::E], factors: &[Self::E], minus: &[Self::E]) {
         same_length(factors.len() * acc.len(), minus.len());
         for (&factor, row) in factors.iter().zip(minus.chunks_exact(acc.len().max(1))) {
@@ -323,7 +323,7 @@ pub trait Domain: Clone + Send + Sync + 'static {
         }
     }
 
-    /// Adds to `acc` the product of `a` and a polynomial of zeros and ones. This one comes with another sign: it has zeros and −1.
+    /// Adds to `acc` the product of `a` and a polynomial of zeros and ones. `minus` is the negated polynomial, of zeros and −1.
     fn select_polynomial_acc(&self, acc: &mut [Self::E], a: &[Self::E], minus: &[Self::E]) {
         same_length(acc.len() + 1, a.len() + minus.len());
         for (i, &x) in a.iter().enumerate() {

@@ -221,20 +221,9 @@ mod tests {
     use crate::prg::Prg;
 
     fn schoolbook(a: &[u64], b: &[u64]) -> Vec<u64> {
-        let n = a.len();
-        let mut out = vec![0u64; n];
-        for (i, x) in a.iter().enumerate() {
-            for (j, y) in b.iter().enumerate() {
-                let product = x.wrapping_mul(*y);
-                let at = &mut out[(i + j) % n];
-                *at = if i + j < n {
-                    at.wrapping_add(product)
-                } else {
-                    at.wrapping_sub(product)
-                };
-            }
-        }
-        out
+        let b: Vec<u128> = b.iter().map(|y| u128::from(*y)).collect();
+        let wide = schoolbook_wide(a, &b);
+        wide.into_iter().map(|x| x as u64).collect()
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl<R: Domain> Galois<R> {
         Ok(())
     }
 
-    /// The same for elements that are challenges, which come with another sign.
+    /// The same for elements that are challenges. `minus` has them negated, as [`Domain::select_acc`] takes them.
     pub fn combine_challenges(
         &self,
         sum: &mut [R::E],

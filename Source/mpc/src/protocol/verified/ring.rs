@@ -24,7 +24,7 @@ use crate::error::{EngineError, Result};
 use crate::task::{and_then, within};
 use crate::value::{Share, same, zip};
 
-/// Terms that are lifted, at most: 2^10, some 1.5 MB. A term that is lifted costs some 3 us, one that a further variable of the first step takes 7 ns.
+/// The first step gets a further variable while more terms than this would be lifted, up to [`MOST_VARIABLES`]. A lifted term costs some hundred times what a further variable adds for it.
 const LIFTED: usize = 1 << 10;
 
 /// Most variables of the first step: 728 claims.
@@ -143,7 +143,7 @@ impl<E: Element> Factors<E> {
         })
     }
 
-    /// The factors of the terms of a piece from `from` to `to`, as rows, with another sign.
+    /// The negated factors of the terms of a piece from `from` to `to`, as rows.
     fn of_terms(&self, from: usize, to: usize) -> Result<Vec<E>> {
         let mut rows = Vec::with_capacity(ROW * (to - from));
         for term in from..to {
