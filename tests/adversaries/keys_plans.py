@@ -84,7 +84,7 @@ class Generation:
         made = list(results.values())
         if any(other.public != made[0].public for other in made) or any(values is None for each in made for values in each.opened):
             return False
-        if len(made) < (1 if self.committee.authenticated else 2):  # one party alone does not determine the secret
+        if not self.committee.authenticated and len(made) <= self.committee.threshold:  # so few shares determine no secret
             return True
         if isinstance(self.request, SealRequest):
             return self._seal(results)
