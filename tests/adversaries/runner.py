@@ -112,7 +112,6 @@ def run(case: Case) -> Outcome:
     """Runs a case. The reason is that of the first honest party, in the order of :data:`CLASSES`, that did not just lose another one."""
     plan, corrupt = case.plan, case.party
     wire, deviation = Wire(case.change, case.other_session), Deviation(case.change)
-    # Who deviates above the transport leaves the same checks out: it would not break off because of what it did.
     above = bool(case.omitted) and case.change is not None and not case.change.on_wire
     tamper = [wire if party == corrupt and not above else None for party in range(plan.parties)]
     lost = case.change is not None and case.change.kind == "drop"
@@ -191,7 +190,8 @@ class Tally:
         assert case.change is not None
         self.cases += 1
         self.ends[case.change.kind, outcome.end] += 1
-        if outcome.end not in ALLOWED[case.change.kind]:
+        # A run may have fewer messages than the honest one before it, as drawing numbers below a prime is repeated at times: then it has no such place, and is another honest run.
+        if outcome.end not in ALLOWED[case.change.kind] | (frozenset() if outcome.deviated else {"right"}):
             self.failures.append(f"{case.named}: {outcome.end}: {outcome.reason}")
 
     def count(self, end: str) -> int:

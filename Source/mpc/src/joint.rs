@@ -200,8 +200,16 @@ impl Session {
         let prints: Vec<_> = (0..parties)
             .map(|peer| fingerprint(streams, peer))
             .collect();
-        let all = self.all_gather(&prints.concat())?;
+        let prints_of_all = prints.concat();
+        let all = self.all_gather(&prints_of_all)?;
         for (peer, (theirs, ours)) in zip(&all, &prints)?.enumerate() {
+            if theirs.len() != prints_of_all.len() {
+                return Err(EngineError::protocol(format!(
+                    "party {peer} sent {} bytes as hashes of seeds of subsets instead of {}",
+                    theirs.len(),
+                    prints_of_all.len()
+                )));
+            }
             if peer != me && theirs.chunks(ours.len()).nth(me) != Some(ours.as_slice()) {
                 return Err(EngineError::check(
                     Check::SubsetSeeds,

@@ -98,7 +98,7 @@ fn check_of(name: &str) -> PyResult<Check> {
 }
 
 /// As `local_sessions`, for tests with adversaries. `tamper`: for each party a function of (receiver, message) that returns the messages that are sent instead, or None for a
-/// party that sends what it should. `omitted`: names of checks of which the parties without such a function ignore the verdict. Only for parties that are all in this process: it has all secrets anyway.
+/// party that sends what it should. `omitted`: names of checks of which the parties ignore the verdict: the corrupted ones as well, which would not end a run because of what they changed. Only for parties that are all in this process: it has all secrets anyway.
 #[pyfunction]
 #[pyo3(signature = (tamper, omitted, timeout=60.0))]
 fn tampered_sessions(
@@ -121,10 +121,7 @@ fn tampered_sessions(
             .into_iter()
             .zip(tamper)
             .map(|(transport, tamper)| {
-                let omitted = match tamper {
-                    Some(_) => Vec::new(),
-                    None => omitted.clone(),
-                };
+                let omitted = omitted.clone();
                 std::thread::spawn(move || {
                     let transport = transport.tampered(move |to, message| match &tamper {
                         Some(tamper) => sent_instead(tamper, to, message),

@@ -7,6 +7,7 @@ use keyquorum_math::DomainKind;
 use super::parties;
 use crate::error::{Check, EngineError, Result};
 use crate::joint::JointLaw;
+use crate::protocol::fingerprint;
 use crate::session::{EngineOptions, Session};
 
 /// Joint integers of a test. A difference of seeds that 5 divides in all of them has probability 5^-16.
@@ -77,6 +78,42 @@ fn two_seeds_of_a_subset_are_found() {
         };
         assert_eq!(*check, Check::SubsetSeeds);
         assert!(text.contains("different seeds for the same subset") && text.contains(peer));
+    }
+}
+
+/// Party 0 sends the right hashes, and a byte more, or the last ones not in whole: nobody goes on.
+#[test]
+fn hashes_of_another_length_are_refused() {
+    for (length, said) in [(161, "161 bytes"), (159, "159 bytes"), (32, "32 bytes")] {
+        let ended = Arc::new(Barrier::new(5));
+        let ends = parties(
+            5,
+            |_, transport| transport,
+            move |session| {
+                let end = if session.party() == 0 {
+                    let streams = session.subset_streams(5, 2, 0, &EngineOptions::default())?;
+                    let mut prints: Vec<u8> = (0..5)
+                        .flat_map(|peer| fingerprint(&streams, peer))
+                        .collect();
+                    prints.resize(length, 0);
+                    session.all_gather(&prints).map(|_| ())
+                } else {
+                    let law = JointLaw::Uniform { bits: 12, terms: 1 };
+                    let options = EngineOptions::default();
+                    session
+                        .drawn_together("mal-shamir", COUNT, law, &options, true)
+                        .map(|_| ())
+                };
+                ended.wait();
+                end
+            },
+        );
+        for end in &ends[1..] {
+            assert!(
+                matches!(end, Err(EngineError::Protocol(text)) if text.contains(said)),
+                "{length} bytes: {end:?}"
+            );
+        }
     }
 }
 
