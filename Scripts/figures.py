@@ -48,7 +48,7 @@ def parity() -> list[str]:
         return []
     lines = [
         "",
-        f"The same programs on MP-SPDZ (commit {rows[0]['mpspdz_commit'][:8]}), same inputs, medians of 5, same machine: `make parity`. A row is a program, or a "
+        f"The same programs on MP-SPDZ (commit {rows[0]['mpspdz_commit'][:8]}), same inputs, medians of 5 (of 3: `mal-` protocols), same machine: `make parity`. A row is a program, or a "
         "variant of it; all outputs agree with each other and with clear text. Ratio: time of the embedded engine / time of MP-SPDZ.",
         "",
         "| protocol | rows | differences | compared in time | median ratio | largest ratio |",

@@ -47,3 +47,9 @@ def test_samples_of_headers_are_rows() -> None:
     for text in ("size=3 contributors=2", "contributors=2 word", "contributors=2 size=3 at=0 more=1"):
         with pytest.raises(ProgramError, match=r"one: sample .*: write the first arguments in their order"):
             sample_of(head, text)
+
+
+def test_rows_read_back_all_that_programs_append() -> None:
+    """What a header states is compared: a row that reads nothing back would differ from the reference on MP-SPDZ alone."""
+    (row,) = [case for case in cases("ring") if case.program == "rlwe_phase_ring"]
+    assert row.appended == len(reference(row).appended) == 4096

@@ -12,6 +12,8 @@ from types import ModuleType
 import pytest
 from markdown_it import MarkdownIt
 
+from tests.long import LONG
+
 from .test_hosts import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,6 +132,7 @@ def _run(tool: ModuleType, document: str, text: str, folder: Path, rules: object
     return {run.command.bare: run.output for run in tool.run_document(document, text, folder, 120.0, rules)}
 
 
+@pytest.mark.skipif(not LONG, reason="a minute; `make first-use` runs it as well")
 @pytest.mark.timeout(900)  # a hundred commands, most of which take a second on an idle machine
 def test_the_tutorial_runs_as_it_stands(tool: ModuleType, tmp_path: Path) -> None:
     """At ports of this machine that are free."""

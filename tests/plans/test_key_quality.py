@@ -58,8 +58,8 @@ Ints = NDArray[np.int64]
 SAMPLES = 1 << 20
 """Least number of samples behind each distribution."""
 KINDS = ("pk", "relin", "galois")
-COMMITTEES = list(BACKENDS) if LONG else ["rep-field", "semi-2"]
-"""Whose keys have laws here: replicated and additive sharing, and with KEYQUORUM_LONG Shamir's and more parties, which draw from the same laws by the same programs and take minutes."""
+COMMITTEES = list(BACKENDS) if LONG else ["rep-field"]
+"""Whose keys have laws here: those of replicated sharing, and with KEYQUORUM_LONG those of additive and Shamir's sharing, which draw from the same laws by the same programs and take minutes."""
 STEP = 1
 
 

@@ -116,6 +116,9 @@ class _Builder:
     def case(self, call: Call, variant: str = "", **rest: Any) -> Iterator[Case]:
         if runs_on(self.protocol, call.program, variant):
             rest.setdefault("domain", self.domain)
+            written = [length for length in call.writes.values() if length is not None]
+            if len(written) == len(call.writes):
+                rest.setdefault("appended", sum(written))
             yield Case(call.program, variant, call.words, **rest)
 
     def uniform(self, bits: int, size: int) -> Ints:
