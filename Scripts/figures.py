@@ -48,7 +48,7 @@ def parity() -> list[str]:
         return []
     lines = [
         "",
-        f"The same programs on MP-SPDZ (commit {rows[0]['mpspdz_commit'][:8]}), same inputs, medians of 5 (of 3: `mal-` protocols), same machine: `make parity`. A row is a program, or a "
+        f"The same programs on MP-SPDZ (commit {rows[0]['mpspdz_commit'][:8]}), same inputs, medians of 5 (`mal-` protocols: of 3, three rows of them of 3 to 15 by themselves), same machine: `make parity`. A row is a program, or a "
         "variant of it; all outputs agree with each other and with clear text. Ratio: time of the embedded engine / time of MP-SPDZ.",
         "",
         "| protocol | rows | differences | compared in time | median ratio | largest ratio |",
@@ -165,7 +165,7 @@ def latencies() -> list[str]:
         "",
         "A single decryption of an LWE ciphertext with preprocessing of a pool over simulated links of 1 ms ping: medians of the decryptions of a run, then of the runs, until party 0 has the message; "
         f"all parties on {rows[0]['cores']} cores, whose processor time adds up: `python -m keyquorum.bench.latency`, with `--macs`. Beside it the figures of paper 000 for this ping "
-        "(other hardware; whether they include MACs is not said). Not measured: 16 parties with MACs, whose preprocessing takes half an hour and more on 2 cores.",
+        "(other hardware; whether they include MACs is not said). Not measured: 16 parties with MACs, which have four times as many pairs as 8.",
         "",
         "| rounding | protocol | parties | opening | ms (least, most) | CPU of all, ms | decryptions, runs | paper 000, ms |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",

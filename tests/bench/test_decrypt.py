@@ -15,8 +15,6 @@ from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.sharing.variants import VARIANTS
 
-from tests.long import LONG
-
 
 def test_rows() -> None:
     rows = configurations(None, True)
@@ -36,7 +34,6 @@ def test_closing_line() -> None:
     assert "rounds=2" in single and 2 * 0.5 * 0.95 < float(values["latency_ms"]) < 2000
 
 
-@pytest.mark.skipif(not LONG, reason="tests/programs/test_stored_rounding.py counts rounds and bits of openings too")
 def test_figures_with_macs() -> None:
     """Each of the seven openings takes 48 bits more, and checks come on top: at least one of four rounds."""
     _, values = measure(Configuration("round_ltz_table", 4, 3, "lwe64-p2", "mascot", 2, 10))
