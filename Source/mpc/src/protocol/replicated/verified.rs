@@ -3,7 +3,7 @@
 //! Openings send each missing summand twice, once by each of the two parties that hold it: by one whole, by the other as its hash if that is shorter.
 //! Both parties send in the same round. As one of them is honest, the receiver goes on with the true summand or stops.
 
-use keyquorum_math::{Domain, DomainKind, Z2k64, Z2k128, Zq, Zq128};
+use keyquorum_math::{Domain, DomainKind, Element, Z2k64, Z2k128, Zq, Zq128};
 
 use super::{REPLICATED, Replicated, party};
 use crate::adversary::{Corruption, Site};
@@ -16,7 +16,7 @@ use crate::protocol::verified::{Converted, Product, Verifiable, Verified, witnes
 use crate::protocol::{BITS, ClearTask, Protocol, ShareTask, lane_bits, lanes};
 use crate::session::{Opening, invalid};
 use crate::task::{SendFn, Step, and_then, join, then};
-use crate::value::Share;
+use crate::value::{Share, zip};
 
 /// The fields that both share.
 const VERIFIED: Descriptor = Descriptor {
@@ -202,6 +202,8 @@ impl Verifiable for Replicated {
 
     /// b = b₀ ⊕ b₁ ⊕ b₂. Every b_j, which two parties know, is shared as an element without communication. Party 1 inputs w = b₀·b₁. For u = b₀ + b₁ − 2w, of
     /// which party 0 knows one summand and party 2 the other, these two input t = u·b₂, and b = u + b₂ − 2t. Two rounds, one element a party and bit.
+    /// What is to be verified is w + t = b₀·b₁ + u·b₂: if w is wrong, party 1 is corrupt, then the honest parties 0 and 2 make t right, for this w; if t is wrong, w is right.
+    /// So the error of the sum is that of w or of t, which the corrupt party knows, and they cannot cancel.
     fn convert<D: Domain>(
         &mut self,
         domain: &D,
@@ -278,11 +280,28 @@ impl Replicated {
             let mut result = scaled(&domain, &second, minus_two);
             result.combine(&exclusive, |sum, u| domain.add_assign(sum, u))?;
             result.combine(&two, |sum, b| domain.add_assign(sum, b))?;
-            let product = |x, y, z| Product { x, y, z, length: 1 };
-            let products = vec![product(zeroth, one, first), product(exclusive, two, second)];
-            Ok((result, products))
+            let mut sum = first;
+            sum.combine(&second, |sum, t| domain.add_assign(sum, t))?;
+            let product = Product {
+                x: alternating(&zeroth, &exclusive)?,
+                y: alternating(&one, &two)?,
+                z: sum,
+                length: 2,
+            };
+            Ok((result, vec![product]))
         }))
     }
+}
+
+/// The elements of two shares by turns.
+fn alternating<E: Element>(one: &Share<E>, other: &Share<E>) -> Result<Share<E>> {
+    let parts = zip(&one.parts, &other.parts)?.map(|(one, other)| {
+        let mut all = Vec::with_capacity(2 * one.len());
+        all.extend(zip(one, other)?.flat_map(|(a, b)| [*a, *b]));
+        Ok(all)
+    });
+    let parts = parts.collect::<Result<_>>()?;
+    Ok(Share { parts })
 }
 
 fn scaled<D: Domain>(domain: &D, share: &Share<D::E>, factor: D::E) -> Share<D::E> {

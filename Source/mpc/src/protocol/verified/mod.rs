@@ -18,7 +18,7 @@
 //! | --- | --- | --- |
 //! | product, inner product, AND: a masked summand | i to i + 1 | the check of products. The summand is also the receiver's share, so the honest shares are always consistent |
 //! | input: a summand | owner to the party before it | nothing to check: each summand goes to one honest party at most that does not have it from a stream, so every message is the sharing of some input |
-//! | `bit_to_arith`, `random_bit`: three such inputs | parties 1, 0, 2 | the first must be b₀·b₁, the sum of the others a product with b₂: two products, in the check of products |
+//! | `bit_to_arith`, `random_bit`: three such inputs | parties 1, 0, 2 | the first must be b₀·b₁, the sum of the others a product with b₂: an inner product of two terms, in the check of products. Only one of the two can be wrong, as one party is corrupt |
 //! | opening, to all or one: the missing summand | i to i + 1 | a copy of it from the party i + 2 that also holds it (a hash, if that is shorter), in the same round |
 //! | check of products: masked summands | i to i + 1 | the check itself: a wrong one is an error of the claim of its step |
 //! | check of products: masked operands, the verdict | both holders to the third | a copy: these openings are as all others |
@@ -79,7 +79,6 @@ mod ring;
 mod tests;
 mod unsettled;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keyquorum_math::{Domain, DomainKind, Prg};
@@ -307,7 +306,7 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
         })))
     }
 
-    /// Checks of products of elements, to be run side by side: modulo 2^k one for each length of groups.
+    /// Checks of products of elements, to be run side by side.
     fn checks(&self, products: Vec<Product<A::E>>) -> Result<Vec<SendFn<Self, ()>>> {
         let (domain, security) = (self.domain.clone(), self.security);
         if products.is_empty() {
@@ -316,12 +315,7 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
         if !matches!(domain.kind(), DomainKind::Z2k(_)) {
             return Ok(vec![verify(domain, security, products)?]);
         }
-        let mut lengths = BTreeMap::<usize, Vec<Product<A::E>>>::new();
-        for product in products {
-            lengths.entry(product.length).or_default().push(product);
-        }
-        let check = |products| ring::verify(domain.clone(), security, products);
-        lengths.into_values().map(check).collect()
+        ring::checks(&domain, security, products)
     }
 
     /// Whether there are too few coins for a check.

@@ -12,6 +12,8 @@
 //!
 //! Error: the factors miss a wrong product with probability (v + 1)/2^47 (a polynomial of degree v in τ, linear in β), the step with 2v/2^47.
 
+use std::collections::BTreeMap;
+
 use keyquorum_math::{Domain, Element, Prg, ROW};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -36,71 +38,121 @@ const BLOCK: usize = 32;
 /// Groups whose results are taken together.
 const BLOCK_OF_GROUPS: usize = 256;
 
-/// How the first step cuts groups and their positions: into 2^groups and 2^positions pieces.
+/// Groups of at most this length are verified together; of longer ones, those of one length.
+const SHORT: usize = 16;
+
+/// Groups of one length, and how the first step cuts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
-    groups: u32,
-    positions: u32,
+struct Region {
+    groups: usize,
+    length: usize,
     /// Groups of a piece.
     count: usize,
     /// Positions of a group in a piece.
-    length: usize,
+    width: usize,
+}
+
+impl Region {
+    /// Terms of a piece.
+    fn terms(self) -> usize {
+        self.count * self.width
+    }
+}
+
+/// How the first step cuts groups and their positions: into 2^groups and 2^positions pieces. Each piece has its share of every region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    groups: u32,
+    positions: u32,
+    regions: Vec<Region>,
 }
 
 impl Cut {
-    /// For so many groups of this length.
-    pub fn new(groups: usize, length: usize) -> Self {
+    /// For regions of so many groups of this length. If there are several, no group is longer than [`SHORT`].
+    pub fn new(regions: &[(usize, usize)]) -> Self {
+        let region = |&(groups, length): &(usize, usize)| Region {
+            groups,
+            length,
+            count: groups,
+            width: length,
+        };
         let mut cut = Self {
             groups: 0,
             positions: 0,
-            count: groups,
-            length,
+            regions: regions.iter().map(region).collect(),
         };
         while cut.terms() > LIFTED && cut.variables() < MOST_VARIABLES {
-            if cut.count > 1 {
-                cut.groups += 1;
-                cut.count = cut.count.div_ceil(2);
-            } else {
-                cut.positions += 1;
-                cut.length = cut.length.div_ceil(2);
+            match cut.regions.as_mut_slice() {
+                [only] if only.count <= 1 => {
+                    cut.positions += 1;
+                    only.width = only.width.div_ceil(2);
+                }
+                regions => {
+                    cut.groups += 1;
+                    for region in regions {
+                        region.count = region.count.div_ceil(2);
+                    }
+                }
             }
         }
         cut
     }
 
-    pub fn variables(self) -> usize {
+    pub fn variables(&self) -> usize {
         (self.groups + self.positions) as usize
     }
 
     /// Terms of a piece.
-    pub fn terms(self) -> usize {
-        self.count * self.length
+    pub fn terms(&self) -> usize {
+        self.regions.iter().map(|region| region.terms()).sum()
     }
 
-    /// The pieces one after another, of groups of `length` elements; zeros where there are none.
-    fn pieces<E: Element>(self, vector: &[E], length: usize) -> Vec<E> {
+    /// The group, among those of a piece, of each of its terms.
+    fn owners(&self) -> Vec<usize> {
+        let (mut owners, mut first) = (Vec::with_capacity(self.terms()), 0);
+        for region in &self.regions {
+            let groups = first..first + region.count;
+            owners.extend(groups.flat_map(|group| std::iter::repeat_n(group, region.width)));
+            first += region.count;
+        }
+        owners
+    }
+
+    /// The pieces one after another, of the groups of all regions; zeros where there are none.
+    fn pieces<E: Element>(&self, vector: &[E]) -> Result<Vec<E>> {
+        let terms = self
+            .regions
+            .iter()
+            .map(|region| region.groups * region.length);
+        same(vector.len(), terms.sum())?;
         let zeros = |n: usize| std::iter::repeat_n(E::default(), n);
         let mut all = Vec::with_capacity(self.terms() << self.variables());
         for set in 0..1 << self.groups {
             for part in 0..1 << self.positions {
-                for group in set * self.count..(set + 1) * self.count {
-                    let from = (group * length + part * self.length).min(vector.len());
-                    let end = ((group + 1) * length).min(vector.len());
-                    let to = (from + self.length).min(end).max(from);
-                    let elements = vector.get(from..to).unwrap_or_default();
-                    all.extend_from_slice(elements);
-                    all.extend(zeros(self.length - elements.len()));
+                let mut rest = vector;
+                for region in &self.regions {
+                    let (vector, behind) = rest.split_at(region.groups * region.length);
+                    rest = behind;
+                    for group in set * region.count..(set + 1) * region.count {
+                        let start = group * region.length;
+                        let from = (start + part * region.width).min(vector.len());
+                        let end = (start + region.length).min(vector.len());
+                        let to = (from + region.width).min(end).max(from);
+                        let elements = vector.get(from..to).unwrap_or_default();
+                        all.extend_from_slice(elements);
+                        all.extend(zeros(region.width - elements.len()));
+                    }
                 }
             }
         }
-        all
+        Ok(all)
     }
 }
 
 /// Rounds of a check of groups of this length.
 #[cfg(test)]
 pub(crate) fn rounds(groups: usize, length: usize) -> u64 {
-    let cut = Cut::new(groups, length);
+    let cut = Cut::new(&[(groups, length)]);
     let first = if cut.variables() > 0 { 2 } else { 0 };
     5 + first + 2 * steps(DEGREE, cut.terms()).len() as u64
 }
@@ -110,8 +162,10 @@ struct Factors<E> {
     cut: Cut,
     /// A(u) for the pieces u.
     pieces: Vec<Vec<E>>,
-    /// β_g for the groups g of a piece.
+    /// β_g for the groups g of a piece, of all regions.
     groups: Vec<Vec<E>>,
+    /// The group of each term of a piece.
+    owners: Vec<usize>,
     /// −β_g, as rows.
     minus: Vec<E>,
 }
@@ -132,10 +186,12 @@ impl<E: Element> Factors<E> {
             }
             pieces = next;
         }
-        let groups: Vec<_> = (0..cut.count).map(|_| ring.challenge(prg)).collect();
+        let count = cut.regions.iter().map(|region| region.count).sum();
+        let groups: Vec<_> = (0..count).map(|_| ring.challenge(prg)).collect();
         let mut minus = ring.rows(&groups);
         ring.base().neg_assign(&mut minus);
         Ok(Self {
+            owners: cut.owners(),
             cut,
             pieces,
             groups,
@@ -143,28 +199,29 @@ impl<E: Element> Factors<E> {
         })
     }
 
-    /// The negated factors of the terms of a piece from `from` to `to`, as rows.
-    fn of_terms(&self, from: usize, to: usize) -> Result<Vec<E>> {
-        let mut rows = Vec::with_capacity(ROW * (to - from));
-        for term in from..to {
-            let group = term / self.cut.length.max(1);
-            let row = self.minus.get(ROW * group..ROW * (group + 1));
-            rows.extend_from_slice(row.ok_or_else(EngineError::uneven)?);
-        }
-        Ok(rows)
-    }
-
     /// The sum of all results times the factors of their groups.
     fn weighed<R: Domain<E = E>>(&self, ring: &Galois<R>, z: &[E]) -> Result<Vec<E>> {
-        let (base, count) = (ring.base(), self.cut.count.max(1));
-        let mut sets = vec![base.zero(); ROW * z.len().div_ceil(count)];
-        for from in (0..count).step_by(BLOCK_OF_GROUPS) {
-            for (set, results) in zip(sets.chunks_exact_mut(ROW), z.chunks(count))? {
-                let to = results.len().min(from + BLOCK_OF_GROUPS);
-                if let Some(results) = results.get(from..to) {
-                    ring.combine_challenges(set, results, &self.minus, from)?;
+        let base = ring.base();
+        let results = self.cut.regions.iter().map(|region| region.groups);
+        same(z.len(), results.sum())?;
+        let mut sets = vec![base.zero(); ROW << self.cut.groups];
+        let (mut rest, mut first) = (z, 0);
+        for region in &self.cut.regions {
+            let (z, behind) = rest.split_at(region.groups);
+            rest = behind;
+            if region.count << self.cut.groups < region.groups {
+                return Err(EngineError::uneven());
+            }
+            for from in (0..region.count).step_by(BLOCK_OF_GROUPS) {
+                let chunks = z.chunks(region.count.max(1));
+                for (set, results) in sets.chunks_exact_mut(ROW).zip(chunks) {
+                    let to = results.len().min(from + BLOCK_OF_GROUPS);
+                    if let Some(results) = results.get(from..to) {
+                        ring.combine_challenges(set, results, &self.minus, first + from)?;
+                    }
                 }
             }
+            first += region.count;
         }
         let mut sum = vec![base.zero(); DEGREE];
         for (set, results) in sets.chunks_exact(ROW).enumerate() {
@@ -177,18 +234,41 @@ impl<E: Element> Factors<E> {
     }
 }
 
-/// The check of these products modulo 2^k, which are in groups of one length; wrong ones pass with probability below 2^-security.
-pub(super) fn verify<P: Verifiable, A: Domain, R: Domain>(
-    ring: R,
+/// Checks of these products modulo 2^k, to be run side by side: one of all short groups, and one for each other length. Wrong products pass with probability below
+/// 2^-security.
+pub(super) fn checks<P: Verifiable, A: Domain, R: Domain>(
+    ring: &R,
     security: u32,
     products: Vec<Product<R::E>>,
+) -> Result<Vec<Task<P, A, ()>>> {
+    let mut lengths = BTreeMap::<usize, Vec<Product<R::E>>>::new();
+    for product in products {
+        let kind = product.length.max(SHORT);
+        lengths.entry(kind).or_default().push(product);
+    }
+    let check = |products| verify(ring.clone(), security, products);
+    lengths.into_values().map(check).collect()
+}
+
+/// The check of products whose groups are short, or of one length.
+fn verify<P: Verifiable, A: Domain, R: Domain>(
+    ring: R,
+    security: u32,
+    mut products: Vec<Product<R::E>>,
 ) -> Result<Task<P, A, ()>> {
-    let length = products.first().map_or(1, |product| product.length);
-    if products.iter().any(|product| product.length != length) {
-        return Err(EngineError::internal("groups of several lengths"));
+    products.sort_by_key(|product| product.length);
+    let mut regions: Vec<(usize, usize)> = Vec::new();
+    for product in &products {
+        match regions.last_mut() {
+            Some((groups, length)) if *length == product.length => *groups += product.z.len(),
+            _ => regions.push((product.z.len(), product.length)),
+        }
+    }
+    if regions.len() > 1 && regions.iter().any(|(_, length)| *length > SHORT) {
+        return Err(EngineError::internal("long groups of several lengths"));
     }
     let joined = Joined::new(products)?;
-    let cut = Cut::new(joined.z.len(), length);
+    let cut = Cut::new(&regions);
     let steps = steps(DEGREE, cut.terms());
     let extension = Galois::new(ring);
     // Each variable of the first step counts once more for the factors.
@@ -196,16 +276,17 @@ pub(super) fn verify<P: Verifiable, A: Domain, R: Domain>(
     if repetitions(security, extension.challenge_bits(), variables)? != 1 {
         return Err(EngineError::internal("a Galois ring that is too small"));
     }
-    let x = joined.x.map(|part| cut.pieces(part, length));
-    let mut y = joined.y.map(|part| cut.pieces(part, length));
+    let x = joined.x.try_map(|part| cut.pieces(part))?;
+    let mut y = joined.y.try_map(|part| cut.pieces(part))?;
     let z = joined.z.duplicate();
     drop(joined);
     P::to_operand(extension.base(), &mut y)?;
     let first = toss();
     Ok(and_then(first, move |p: &mut Verified<P, A>, mut prg| {
+        let variables = cut.variables();
         let factors = Factors::new(&extension, cut, &mut prg)?;
         let z = z.try_map(|part| factors.weighed(&extension, part))?;
-        if cut.variables() == 0 {
+        if variables == 0 {
             let claim = lifted(&extension, &factors, &[], (&x, &y), z)?;
             return Ok(reduce(extension, vec![claim], steps.into_iter()));
         }
@@ -214,7 +295,7 @@ pub(super) fn verify<P: Verifiable, A: Domain, R: Domain>(
         let next = move |_: &mut Verified<P, A>, claims: Share<R::E>| {
             let second = toss();
             Ok(and_then(second, move |_: &mut Verified<P, A>, mut prg| {
-                let point: Vec<_> = (0..cut.variables())
+                let point: Vec<_> = (0..variables)
                     .map(|_| extension.challenge(&mut prg))
                     .collect();
                 let z = evaluated(&extension, &factors, &point, (&claims, &z))?;
@@ -232,8 +313,8 @@ fn polynomial<R: Domain>(
     factors: &Factors<R::E>,
     (x, y): (&Share<R::E>, &Share<R::E>),
 ) -> Result<Vec<R::E>> {
-    let (base, cut) = (ring.base(), factors.cut);
-    let (n, variables) = (cut.terms(), cut.variables());
+    let base = ring.base();
+    let (n, variables) = (factors.cut.terms(), factors.cut.variables());
     let mut sums = vec![base.zero(); ROW * 3usize.pow(variables as u32)];
     let mut rows: Vec<_> = x.parts.iter().map(|_| (Vec::new(), Vec::new())).collect();
     for from in (0..n).step_by(BLOCK) {
@@ -243,8 +324,12 @@ fn polynomial<R: Domain>(
             values(base, x, n, positions, variables, of_x)?;
             values(base, y, n, positions, variables, of_y)?;
         }
-        let minus = factors.of_terms(from, positions.1)?;
+        // All terms of a group have the same factor: they are summed first.
+        let owners = factors.owners.get(from..positions.1);
+        let owners = owners.ok_or_else(EngineError::uneven)?;
+        let (first, last) = owners.first().zip(owners.last()).unwrap_or((&0, &0));
         let mut product = Zeroizing::new(vec![base.zero(); width]);
+        let mut of_groups = Zeroizing::new(vec![base.zero(); last - first + 1]);
         // The first is not claimed.
         for (point, sum) in sums.chunks_exact_mut(ROW).enumerate().skip(1) {
             product.fill(base.zero());
@@ -254,7 +339,13 @@ fn polynomial<R: Domain>(
                 let (x, y) = both.ok_or_else(EngineError::uneven)?;
                 base.mul_acc(&mut product, x, y);
             }
-            ring.combine_challenges(sum, &product, &minus, 0)?;
+            of_groups.fill(base.zero());
+            for (term, owner) in product.iter().zip(owners) {
+                let group = of_groups.get_mut(owner - first);
+                let group = group.ok_or_else(EngineError::uneven)?;
+                *group = base.add(*group, *term);
+            }
+            ring.combine_challenges(sum, &of_groups, &factors.minus, *first)?;
         }
     }
     for (of_x, of_y) in &mut rows {
@@ -313,7 +404,7 @@ fn lifted<R: Domain>(
     (x, y): (&Share<R::E>, &Share<R::E>),
     z: Share<R::E>,
 ) -> Result<Claim<R::E>> {
-    let (base, cut) = (ring.base(), factors.cut);
+    let base = ring.base();
     // The weights of the pieces: 1 − r or r for each variable.
     let mut weights = vec![ring.one()];
     for r in point {
@@ -327,11 +418,14 @@ fn lifted<R: Domain>(
     }
     let mut x = x.try_map(|part| at(ring, part, &weights))?;
     let y = y.try_map(|part| at(ring, part, &weights))?;
-    same(x.len(), DEGREE * cut.terms())?;
+    same(x.len(), DEGREE * factors.owners.len())?;
     for part in &mut x.parts {
-        let elements = part.chunks_mut(DEGREE * cut.length.max(1));
-        for (group, factor) in zip(elements, &factors.groups)? {
-            ring.scale(group, factor);
+        let mut rest = part.as_mut_slice();
+        for terms in factors.owners.chunk_by(|one, other| one == other) {
+            let (group, behind) = rest.split_at_mut(DEGREE * terms.len());
+            rest = behind;
+            let factor = terms.first().and_then(|group| factors.groups.get(*group));
+            ring.scale(group, factor.ok_or_else(EngineError::uneven)?);
         }
     }
     Ok(Claim { x, y, z })
@@ -375,20 +469,27 @@ mod tests {
     }
 
     /// The first step, in the clear: z is the claim, lifted vectors keep it, and a wrong result or claim does not.
-    fn first_step<R: Domain>(base: R, groups: usize, length: usize, cut: Cut) {
+    fn first_step<R: Domain>(base: R, cut: Cut) {
         let ring = Galois::new(base.clone());
+        let (groups, length) = (cut.regions[0].groups, cut.regions[0].length);
         let mut prg = Prg::new([groups as u8; 16], length as u64);
         let mut draw = |n: usize| {
             let mut values = vec![base.zero(); n];
             base.random(&mut prg, &mut values);
             values
         };
-        let (x, y) = (draw(groups * length), draw(groups * length));
-        let pairs = x.chunks(length).zip(y.chunks(length));
-        let z: Vec<_> = pairs.map(|(x, y)| base.dot(x, y)).collect();
+        let (mut x, mut y, mut z) = (Vec::new(), Vec::new(), Vec::new());
+        for region in &cut.regions {
+            let n = region.groups * region.length;
+            let (of_x, of_y) = (draw(n), draw(n));
+            let pairs = of_x.chunks(region.length).zip(of_y.chunks(region.length));
+            z.extend(pairs.map(|(x, y)| base.dot(x, y)));
+            x.extend(of_x);
+            y.extend(of_y);
+        }
         let mut prg = Prg::new([1; 16], 1);
-        let factors = Factors::new(&ring, cut, &mut prg).unwrap();
-        let pieces = |vector: &[R::E]| share(cut.pieces(vector, length));
+        let factors = Factors::new(&ring, cut.clone(), &mut prg).unwrap();
+        let pieces = |vector: &[R::E]| share(cut.pieces(vector).unwrap());
         let (x, y) = (pieces(&x), pieces(&y));
         let point: Vec<_> = (0..cut.variables())
             .map(|_| ring.challenge(&mut prg))
@@ -410,41 +511,51 @@ mod tests {
             let claim = lifted(&ring, &factors, &point, (&x, &y), next).unwrap();
             ring.dot(&claim.x.parts[0], &claim.y.parts[0]).unwrap() == claim.z.parts[0]
         };
-        assert!(holds(&claims, &z), "{groups} {length} {cut:?}");
+        assert!(holds(&claims, &z), "{cut:?}");
+        assert!(factors.weighed(&ring, &z[1..]).is_err() && cut.pieces(&z[1..]).is_err());
         for i in [0, z.len() / 2, z.len() - 1] {
             // In any bit, the highest one as well.
             let top = base.from_u128(1 << (base.bits() - 1));
             for error in [base.one(), top] {
                 let mut wrong = z.clone();
                 wrong[i] = base.add(wrong[i], error);
-                assert!(!holds(&claims, &wrong), "{groups} {length} {cut:?} {i}");
+                assert!(!holds(&claims, &wrong), "{cut:?} {i}");
             }
         }
         for i in (0..claims.len()).step_by(97) {
             let mut wrong = claims.duplicate();
             wrong.parts[0][i] = base.add(wrong.parts[0][i], base.one());
-            assert!(!holds(&wrong, &z), "{groups} {length} {cut:?} {i}");
+            assert!(!holds(&wrong, &z), "{cut:?} {i}");
         }
     }
 
     #[test]
     fn the_first_step_keeps_claims() {
-        let cut = |groups: u32, positions: u32, count: usize, length: usize| Cut {
-            groups,
-            positions,
-            count,
-            length,
+        // Cut into more pieces than so few terms need.
+        let cut = |regions: &[(usize, usize)], groups: u32, positions: u32| {
+            let mut cut = Cut::new(regions);
+            assert_eq!(cut.variables(), 0);
+            (cut.groups, cut.positions) = (groups, positions);
+            for region in &mut cut.regions {
+                region.count = region.groups.div_ceil(1 << groups);
+                region.width = region.length.div_ceil(1 << positions);
+            }
+            cut
         };
         let ring = Z2k64::new(64).unwrap();
-        first_step(ring, 5, 1, Cut::new(5, 1));
-        first_step(ring, 5, 3, Cut::new(5, 3));
-        first_step(ring, 1000, 1, cut(2, 0, 250, 1));
-        first_step(ring, 601, 1, cut(3, 0, 76, 1));
-        first_step(ring, 30, 7, cut(1, 0, 15, 7));
-        first_step(ring, 3, 301, cut(1, 2, 2, 76));
-        first_step(ring, 1, 700, cut(0, 3, 1, 88));
-        first_step(Z2k64::new(41).unwrap(), 601, 1, cut(2, 0, 151, 1));
-        first_step(Z2k128::new(72).unwrap(), 70, 2, cut(2, 1, 18, 1));
+        first_step(ring, Cut::new(&[(5, 1)]));
+        first_step(ring, Cut::new(&[(5, 3)]));
+        first_step(ring, Cut::new(&[(5, 1), (4, 2), (1, 16)]));
+        first_step(ring, cut(&[(1000, 1)], 2, 0));
+        first_step(ring, cut(&[(601, 1)], 3, 0));
+        first_step(ring, cut(&[(30, 7)], 1, 0));
+        first_step(ring, cut(&[(3, 301)], 1, 2));
+        first_step(ring, cut(&[(1, 700)], 0, 3));
+        first_step(ring, cut(&[(35, 1), (70, 2), (1, 3)], 2, 0));
+        first_step(ring, Cut::new(&[(700, 1), (301, 2)]));
+        first_step(Z2k64::new(41).unwrap(), cut(&[(601, 1)], 2, 0));
+        first_step(Z2k128::new(72).unwrap(), cut(&[(70, 2)], 2, 1));
+        first_step(Z2k128::new(72).unwrap(), cut(&[(7, 1), (70, 2)], 1, 0));
     }
 
     #[test]
@@ -457,9 +568,11 @@ mod tests {
             (1, 1 << 19),
             (5000, 200),
         ] {
-            let cut = Cut::new(groups, length);
+            let cut = Cut::new(&[(groups, length)]);
+            let region = cut.regions[0];
             assert!(cut.terms() << cut.variables() >= groups * length);
-            assert!(cut.count << cut.groups >= groups && cut.length << cut.positions >= length);
+            assert!(region.count << cut.groups >= groups);
+            assert!(region.width << cut.positions >= length);
             assert!(
                 cut.terms() <= 2 * LIFTED || cut.variables() == MOST_VARIABLES,
                 "{cut:?}"

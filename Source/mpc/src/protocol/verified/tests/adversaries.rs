@@ -257,20 +257,25 @@ fn deviations_blocked_by_their_checks() {
 /// What a corrupted party inputs in a conversion is a product, which is verified.
 #[test]
 fn wrong_inputs_of_conversions_are_caught() {
-    for party in 0..3 {
-        // Party 1 first inputs its bits, and then the product.
-        let skipped = usize::from(party == 1);
-        for change in Change::ALL {
-            let adversary = Once::new(Site::Input, false, skipped, change);
-            let setting = Setting::corrupted(party, adversary);
-            let results = setting.run(|engine| Program::Conversion.run(engine));
-            let outcome = Outcome::new(results, party);
-            assert!(
-                outcome.is_caught(&[Check::Products], &Program::Conversion.wanted()),
-                "{party} {change:?}: {:?} {:?}",
-                outcome.errors,
-                outcome.outputs
-            );
+    // Random bits are verified together with products of other lengths.
+    let programs = [Program::Conversion, Program::RandomBits];
+    let cases = [Base::Replicated, Base::Ring].map(|base| programs.map(|program| (base, program)));
+    for (base, program) in cases.concat() {
+        for party in 0..3 {
+            // Party 1 inputs its bits before it inputs the product.
+            let skipped = usize::from(party == 1 && program == Program::Conversion);
+            for change in Change::ALL {
+                let adversary = Once::new(Site::Input, false, skipped, change);
+                let setting = Setting::corrupted(party, adversary).over(base);
+                let results = setting.run(move |engine| program.run(engine));
+                let outcome = Outcome::new(results, party);
+                assert!(
+                    outcome.is_caught(&[Check::Products], &program.wanted()),
+                    "{base:?} {program:?} {party} {change:?}: {:?} {:?}",
+                    outcome.errors,
+                    outcome.outputs
+                );
+            }
         }
     }
 }

@@ -42,7 +42,7 @@ fn rounds_and_bytes_of_a_check() {
     }
 }
 
-/// Modulo 2^k elements of the check have 47 words. Inner products of another length have a check of their own, side by side.
+/// Modulo 2^k elements of the check have 47 words. Long inner products of another length have a check of their own, side by side.
 #[test]
 fn rounds_of_a_check_modulo_a_power_of_two() {
     for (groups, length) in [

@@ -52,12 +52,14 @@ fn deviations_ablated_without_the_check_of_products() {
 /// A wrong bit is opened, which is none.
 #[test]
 fn deviations_ablated_without_the_check_of_products_of_conversions() {
-    for party in 0..3 {
-        let adversary = Once::new(Site::Input, false, usize::from(party == 1), Change::Flip);
-        let program = Program::Conversion;
-        let outputs = outputs(Base::Replicated, Check::Products, party, adversary, program);
-        assert_eq!(outputs[0], outputs[1]);
-        assert_ne!(outputs[0], Program::Conversion.wanted());
+    for base in [Base::Replicated, Base::Ring] {
+        for party in 0..3 {
+            let adversary = Once::new(Site::Input, false, usize::from(party == 1), Change::Flip);
+            let program = Program::Conversion;
+            let outputs = outputs(base, Check::Products, party, adversary, program);
+            assert_eq!(outputs[0], outputs[1]);
+            assert_ne!(outputs[0], Program::Conversion.wanted());
+        }
     }
 }
 
