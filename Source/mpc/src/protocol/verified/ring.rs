@@ -243,6 +243,7 @@ pub(super) fn checks<P: Verifiable, A: Domain, R: Domain>(
 ) -> Result<Vec<Task<P, A, ()>>> {
     let mut lengths = BTreeMap::<usize, Vec<Product<R::E>>>::new();
     for product in products {
+        // All short groups count as groups of the longest short length.
         let kind = product.length.max(SHORT);
         lengths.entry(kind).or_default().push(product);
     }
@@ -327,7 +328,8 @@ fn polynomial<R: Domain>(
         // All terms of a group have the same factor: they are summed first.
         let owners = factors.owners.get(from..positions.1);
         let owners = owners.ok_or_else(EngineError::uneven)?;
-        let (first, last) = owners.first().zip(owners.last()).unwrap_or((&0, &0));
+        let ends = owners.first().zip(owners.last());
+        let (first, last) = ends.ok_or_else(EngineError::uneven)?;
         let mut product = Zeroizing::new(vec![base.zero(); width]);
         let mut of_groups = Zeroizing::new(vec![base.zero(); last - first + 1]);
         // The first is not claimed.
