@@ -165,7 +165,7 @@ def latencies() -> list[str]:
         "",
         "A single decryption of an LWE ciphertext with preprocessing of a pool over simulated links of 1 ms ping: medians of the decryptions of a run, then of the runs, until party 0 has the message; "
         f"all parties on {rows[0]['cores']} cores, whose processor time adds up: `python -m keyquorum.bench.latency`, with `--macs`. Beside it the figures of paper 000 for this ping "
-        "(other hardware; whether they include MACs is not said). Not measured: 16 parties with MACs, which have four times as many pairs as 8.",
+        "(other hardware; whether they include MACs is not said).",
         "",
         "| rounding | protocol | parties | opening | ms (least, most) | CPU of all, ms | decryptions, runs | paper 000, ms |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",

@@ -27,7 +27,7 @@ from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal.ring_variant import RingVariant
 from keyquorum.sharing.field_variant import FieldVariant
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import Variant
+from keyquorum.sharing.variants import Preprocessing, Variant
 
 from .keygen import Row
 from .workloads import Batch, LweWork, Words, workload
@@ -95,7 +95,7 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
 def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
     ``noise``, ``batch`` and ``piece`` (optional): the fraction of :func:`.workloads.noise_for`, and fields of :class:`Configuration`. The pool is filled and
-    used in turns, which bounds its size on the disk; for single ciphertexts it is filled once."""
+    used in turns, which bounds its size on the disk. What is offline is the cost of one item. For single ciphertexts it is filled once, as small fillings cost much with MACs."""
     variant, group = variant_of(context.committee, job), pool_group(context)
     work = workload(context, group, variant, float(job.get("noise", 0)))
     pool = Pool(context, group, variant) if group.member else None
@@ -126,34 +126,48 @@ def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
         wrong = 0 if words is None else sum(work.wrong(*each) for each in _pieces(messages, words))
         return Online(seconds, cpu_seconds, wrong, rounds, sent)
 
-    try:
+    offline = offline_cpu = 0.0
+    sent = received = filled = 0
+
+    def fill(count: int) -> None:
+        """Fills the pool, and adds up what it costs."""
+        nonlocal offline, offline_cpu, sent, received, filled
+        start, cpu, before = time.perf_counter(), time.process_time(), context.backend.stats()
         if pool is not None:
-            pool.fill(2 * batch, chunk)
+            pool.fill(count, chunk)
+        offline, offline_cpu, filled = offline + time.perf_counter() - start, offline_cpu + time.process_time() - cpu, filled + count
+        after = context.backend.stats()
+        sent += after["bytes_sent"] - before["bytes_sent"]
+        received += after["bytes_received"] - before["bytes_received"]
+
+    try:
+        warming, counted = 2 * batch, 1 if job["single"] else 512
+        if job["single"]:
+            fill(warming + job["items"] + counted)
+        elif pool is not None:
+            pool.fill(warming, chunk)
         decrypt(batch)
         decrypt(batch)  # caches are warm
-        offline = offline_cpu = 0.0
         runs: list[Online] = []
-        sent, received, left = 0, 0, job["items"]
+        left = job["items"]
         while left:
             turn = left if job["single"] else min(left, TURN * batch)
-            start, cpu, before = time.perf_counter(), time.process_time(), context.backend.stats()
-            if pool is not None:
-                pool.fill(turn, chunk)
-            offline, offline_cpu = offline + time.perf_counter() - start, offline_cpu + time.process_time() - cpu
-            after = context.backend.stats()
-            sent += after["bytes_sent"] - before["bytes_sent"]
-            received += after["bytes_received"] - before["bytes_received"]
+            if not job["single"]:
+                fill(turn)
             runs += [decrypt(min(batch, turn - first)) for first in range(0, turn, batch)]
             left -= turn
-        rounds, bits, bits_received = _online_cost(context, group, variant, 1 if job["single"] else 512) if group.member else (0, 0.0, 0.0)
+        rounds, bits, bits_received = 0, 0.0, 0.0
+        if pool is not None:
+            items, bound = pool.take(counted, "count") if job["single"] else (variant.make(group, counted), b"")
+            rounds, bits, bits_received = _online_cost(group, variant, items, counted, bound)
     finally:
         if pool is not None:
             pool.close()
     context.session.compare("end of the bench", b"")
     return {
-        "offline": offline,
+        "offline": offline / filled,
         "online": sum(run.seconds for run in runs),
-        "offline_cpu": offline_cpu,
+        "offline_cpu": offline_cpu / filled,
         "online_cpu": sum(run.cpu for run in runs),
         "median": statistics.median(run.seconds for run in runs),
         "wrong": sum(run.wrong for run in runs),
@@ -162,8 +176,8 @@ def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
         "rounds_in_all": statistics.mean(run.rounds for run in runs),
         "bits_in_all": 8 * sum(run.sent for run in runs) / job["items"],
         "bits_received": bits_received,
-        "offline_bytes": sent,
-        "offline_bytes_received": received,
+        "offline_bytes": sent / filled,
+        "offline_bytes_received": received / filled,
         "storage": packed_bytes(variant.sections, variant.parts(group), 1024) / 1024,
     }
 
@@ -185,11 +199,10 @@ def common_start(context: PartyContext) -> float:
     return start
 
 
-def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, size: int) -> tuple[int, float, float]:
+def _online_cost(group: RoundingGroup, variant: Variant, items: Preprocessing, size: int, bound: bytes) -> tuple[int, float, float]:
     """Rounds, and bits for each decryption that this party sends to all others and receives, of the online program's own openings and ANDs, for ``size`` decryptions at
-    once."""
+    once with these items. ``bound``: the context of their messages."""
     assert group.backend is not None
-    items = variant.make(group, size)
     parts = variant.parts(group)
     shape = (
         (parts, size * variant.words)
@@ -198,7 +211,7 @@ def _online_cost(context: PartyContext, group: RoundingGroup, variant: Variant, 
     )
     z = np.zeros(shape, dtype=np.uint64)
     before = group.backend.stats()
-    variant.use(group, z, items, 0)
+    variant.use(group, z, items, 0, context=bound)
     after = group.backend.stats()
     spent = {k: after[k] - before[k] for k in after}
     online = {k: spent[k] - spent.get(f"offline_{k}", 0) for k in ("rounds", "bytes_sent", "bytes_received")}
@@ -226,16 +239,16 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0, runs: 
         "n": row.parties,
         "items": items,
         "online_us": round(1e6 * first["online"] / items, 2),
-        "offline_us": round(1e6 * first["offline"] / items, 2),
+        "offline_us": round(1e6 * first["offline"], 2),
         "rounds": first["rounds"],
         "bits": round(last["bits"], 1),
         "per_s": round(items / first["online"]),
         "rounds_in_all": round(first["rounds_in_all"], 1),
         "bits_in_all": round(last["bits_in_all"], 1),
         "online_cpu_us": round(1e6 * sum(r["online_cpu"] for r in results) / items, 2),
-        "offline_cpu_us": round(1e6 * sum(r["offline_cpu"] for r in results) / items, 2),
+        "offline_cpu_us": round(1e6 * sum(r["offline_cpu"] for r in results), 2),
         "storage_bytes": round(first["storage"], 1),
-        "offline_bytes": round(sum(r["offline_bytes"] for r in results) / items),
+        "offline_bytes": round(sum(r["offline_bytes"] for r in results)),
         "wrong": first["wrong"],
         "latency_ms": round(1e3 * first["median"], 2) if single else 0,
         "cores": os.cpu_count() or 0,

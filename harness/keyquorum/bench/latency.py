@@ -4,8 +4,8 @@ All parties are processes of this host. They begin at the same moment, and are i
 The time is the median of 101 decryptions (``--runs``) at party 0, until it has the message. There are several such measurements, each with a committee of its
 own: the table has the median, the least and the largest. ``direct`` and ``star``: how the committee opens values (``star``: through a king).
 
-Writes results/latency.csv, or with ``--macs`` results/latency_macs.csv, if the folder is there. With MACs the preprocessing takes long: seven minutes for 11
-decryptions among 8 parties on two cores. ``--runs`` takes fewer decryptions.
+Writes results/latency.csv, or with ``--macs`` results/latency_macs.csv, if the folder is there. With MACs the preprocessing takes long: 19 minutes for 11
+decryptions among 16 parties on two cores. ``--runs`` takes fewer decryptions.
 
     python -m keyquorum.bench.latency [--macs] [--parties 2,4,8,16] [--openings direct,star] [--repeats 3] [--runs 101]
 """

@@ -276,15 +276,15 @@ class Bench:
                 raise CaseError(f"{case.label}: {wrong} of {items} decryptions are wrong")
             reports = []
             for result in results:
-                report, share = RunReport.from_json(result["report"]), case.batch / items
-                offline = result["offline"] * share
-                made = round(result["offline_bytes"] * share), round(result["offline_bytes_received"] * share)
+                report = RunReport.from_json(result["report"])
+                offline = result["offline"] * case.batch
+                made = round(result["offline_bytes"] * case.batch), round(result["offline_bytes_received"] * case.batch)
                 opened = round(result["bits"] * case.batch / 8), round(result["bits_received"] * case.batch / 8)
                 online = result["median"] if case.batch == 1 else result["online"]
-                cpu = {name: result[f"{name}_cpu"] * share for name in ("offline", "online")}
+                offline_cpu, online_cpu = result["offline_cpu"] * case.batch, result["online_cpu"] * case.batch / items
                 report.phases = [
-                    PhaseReport("offline", offline, *made, 0, cpu["offline"], offline, *made),
-                    PhaseReport("online", online, *opened, result["rounds"], cpu["online"]),
+                    PhaseReport("offline", offline, *made, 0, offline_cpu, offline, *made),
+                    PhaseReport("online", online, *opened, result["rounds"], online_cpu),
                 ]
                 reports.append(report)
             runs.append(Run(reports, wrong))
