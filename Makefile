@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
-	@echo "make test          all linters and tests (JOBS=: files of tests at a time, 2)"
+	@echo "make test          all linters and tests (JOBS=: files of tests at a time, 3)"
 	@echo "make bench-dishonest  primitives of semi2k, semi, spdz2k and mascot, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make first-use     every command of README.md and of the tutorial as it stands, in folders of their own; 3 minutes"
 	@echo "make cnn           encrypted handwritten digits under joint keys: accuracy, time of each phase"
@@ -110,8 +110,8 @@ test-rust: tools
 	cd Source && cargo test --release --locked -q --workspace --lib --tests
 	cd Source && cargo test --release --locked -q --workspace --doc
 
-# Two files of tests at a time: JOBS=0 runs them one after another.
-JOBS ?= 2
+# Three files of tests at a time, also on two cores: parties wait for one another. JOBS=0 runs them one after another.
+JOBS ?= 3
 
 test-python: build
 	$(PY) -m pytest -n $(JOBS) --dist loadfile $(if $(CI),--durations=50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from keyquorum.bench import ajax_decryption, decrypt, exactness, exchanges, late
 from keyquorum.bench.decrypt import configurations
 from keyquorum.bench.decryption import Configuration, measure
 from keyquorum.bench.exactness import check, interval, judge, record, totals
-from keyquorum.bench.keygen import Row
+from keyquorum.bench.keygen import Row, write_table
+from keyquorum.bench.sweep.rows import commit
 from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.sharing.variants import VARIANTS
@@ -74,6 +76,19 @@ def test_latency_of_a_star() -> None:
     pattern = r"latency: variant=round_ltz_table-8x2 protocol=semi2k n=3 openings=star link=rtt=1 rounds=5 ms=([\d.]+) least_ms=\1 most_ms=\1 cpu_ms_of_all=[\d.]+ runs=101 repeats=1 wrong=0"
     assert re.fullmatch(pattern, line)
     assert float(str(row["ms"])) >= 5 * 0.5 * 0.95  # the delay of the links
+
+
+def test_rows_of_other_committees_stay(tmp_path: Path) -> None:
+    path = tmp_path / "latency.csv"
+    rows: list[Row] = [{"protocol": "spdz2k", "n": n, "openings": "direct", "ms": n} for n in (2, 16)]
+    write_table(path, latency.with_others(path, rows))
+    again: list[Row] = [{"protocol": "spdz2k", "n": n, "openings": "direct", "ms": 7} for n in (2, 4)]
+    written = path.read_text().replace(commit(), "before")
+    path.write_text(written)
+    write_table(path, latency.with_others(path, again))
+    with path.open(newline="") as file:
+        found = [(row["n"], row["ms"], row["commit"]) for row in csv.DictReader(file)]
+    assert found == [("2", "7", commit()), ("16", "16", "before"), ("4", "7", commit())]
 
 
 def test_rows_of_exactness() -> None:

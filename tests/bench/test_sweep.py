@@ -52,9 +52,14 @@ def test_sweeps_cover_what_the_papers_have() -> None:
     assert {(c.protocol, c.parties) for c in keygen} >= wanted
     macs = {(c.protocol, c.parties, c.parameters) for c in keygen}
     assert {(protocol, n, "ckks-4096-mac") for protocol in ("mascot", "semi") for n in (2, 3, 4)} <= macs
-    assert {("ring", 3), *((protocol, n) for protocol in ("semi2k", "spdz2k") for n in (2, 3, 4, 8))} == {
+    assert {("ring", 3), ("mal-rep-ring", 3), *((protocol, n) for protocol in ("semi2k", "spdz2k") for n in (2, 3, 4, 8))} == {
         (c.protocol, c.parties) for c in keygen if c.parameters == "lwe64-p2"
     }
+    for protocol in ("mal-rep-field", "mal-shamir"):
+        mine = {(c.name, c.parameters): c for c in (*keygen, *decrypt) if c.protocol == protocol}
+        assert {("bfv round_ltz_circuit", "bfv-4096"), ("ckks flood", "ckks-8192-demo"), ("public and relinearisation key", "bfv-8192")} <= set(mine)
+        assert {(c.parties, c.security) for c in mine.values()} == {(3, "malicious with abort, honest majority")}
+        assert ("bfv round_mask_open", "bfv-4096") not in mine, "which is refused"
 
 
 def test_axes_cut_a_sweep() -> None:

@@ -19,7 +19,7 @@ from scipy import stats
 from tests.long import LONG
 
 from .costs import PROGRAMS, below_ands
-from .running import MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend, at_every_party
+from .running import MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend, at_every_party
 
 L, J, COUNT = 12, 3, 4096
 FALSE_ALARM = 1e-6
@@ -122,7 +122,12 @@ OPENED_WITH_MACS = {**OPENED, "round_ltz_circuit_online": [MASKED, *[BIT] * (2 *
 """What a run opens before the messages. Tables: two bits for the blocks of 4, and their signs: 4 bits in all."""
 PROGRAMS_AND_RINGS = pytest.mark.parametrize(
     ("program", "ring"),
-    [(program, ring) for program in OPENED for ring in (SEMI_RING, SEMI_RING_4, REPLICATED_RING) if ring != SEMI_RING_4 or "circuit" not in program],
+    [
+        (program, ring)
+        for program in OPENED
+        for ring in (SEMI_RING, SEMI_RING_4, REPLICATED_RING, VERIFIED_RING)
+        if ring != SEMI_RING_4 or "circuit" not in program
+    ],
     ids=str,
 )
 
@@ -195,7 +200,7 @@ def test_shares_of_messages_are_uniform_given_the_message(program: str, ring: Ba
     messages, noises, z = ciphertexts()
     known = [*bits_of(messages, J), *bits_of(noises, L - 3)]
     found = see(program, ring, z.tolist(), "share")
-    if ring is REPLICATED_RING:
+    if ring in (REPLICATED_RING, VERIFIED_RING):
         summands = [found.shares[party][0] for party in range(3)]
         assert all(
             np.array_equal(found.shares[party][1], summands[(party + 1) % 3]) or np.array_equal(found.shares[party][1], summands[(party + 2) % 3])

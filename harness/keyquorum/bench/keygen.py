@@ -96,11 +96,11 @@ def measure(asked: Configuration) -> tuple[str, Row, list[Row]]:
 
 
 def write_table(path: Path, rows: list[Row]) -> None:
-    """Writes rows as CSV, with the commit that was measured."""
+    """Writes rows as CSV, with the commit that was measured: this one, unless a row names another."""
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0] | {"commit": ""}))
         writer.writeheader()
-        writer.writerows(row | {"commit": commit()} for row in rows)
+        writer.writerows({"commit": commit()} | row for row in rows)
 
 
 def main() -> int:

@@ -4,7 +4,7 @@ All parties are processes of this host. They begin at the same moment, and are i
 The time is the median of 101 decryptions (``--runs``) at party 0, until it has the message. There are several such measurements, each with a committee of its
 own: the table has the median, the least and the largest. ``direct`` and ``star``: how the committee opens values (``star``: through a king).
 
-Writes results/latency.csv, or with ``--macs`` results/latency_macs.csv, if the folder is there. With MACs the preprocessing takes long: 19 minutes for 11
+Writes results/latency.csv, or with ``--macs`` results/latency_macs.csv, if the folder is there; rows of committees that were not measured stay. With MACs the preprocessing takes long: 19 minutes for 11
 decryptions among 16 parties on two cores. ``--runs`` takes fewer decryptions.
 
     python -m keyquorum.bench.latency [--macs] [--parties 2,4,8,16] [--openings direct,star] [--repeats 3] [--runs 101]
@@ -13,6 +13,8 @@ decryptions among 16 parties on two cores. ``--runs`` takes fewer decryptions.
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import os
 import platform
 import statistics
@@ -41,6 +43,18 @@ def latency(parties: int, openings: str, repeats: int, protocol: str = ADDITIVE,
     return line, {**row, "cores": os.cpu_count() or 0, "machine": platform.machine(), "version": keyquorum.__version__}
 
 
+def with_others(path: Path, measured: list[Row]) -> list[Row]:
+    """The rows of a table, of which those of committees that were measured are new."""
+
+    def committee(row: Row) -> tuple[str, int, str]:
+        return str(row["protocol"]), int(row["n"]), str(row["openings"])
+
+    new = {committee(row): row for row in measured}
+    with path.open(newline="") if path.exists() else io.StringIO() as file:
+        rows: list[Row] = [new.pop(committee(row), row) for row in csv.DictReader(file)]
+    return [*rows, *new.values()]
+
+
 def main() -> int:
     """Measures every chosen committee."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -58,7 +72,8 @@ def main() -> int:
                 console.print(line, markup=False, soft_wrap=True)
                 table.append(row)
     if Path("results").is_dir() and table:
-        write_table(Path("results") / ("latency_macs.csv" if options.macs else "latency.csv"), table)
+        path = Path("results") / ("latency_macs.csv" if options.macs else "latency.csv")
+        write_table(path, with_others(path, table))
     return 0
 
 

@@ -21,7 +21,7 @@ JOBS: tuple[tuple[str, str, str, str, str, float, str], ...] = (
 """Column, suite, prefix of the name, figure, unit, scale, link."""
 
 MALICIOUS = "malicious"
-"""What committees with MACs hold against. The note says in what."""
+"""What committees with MACs and those that verify products hold against. The note says in what."""
 
 
 def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -39,7 +39,7 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
             parties = _fewest(of_set if len(of_set) else mine)
             first = parameters == next(iter(keys["parameters"]), "")
             row: dict[str, object] = {"committee": _name(protocol), "parties": parties, "tolerates": _tolerated(protocol, parties)}
-            row["adversary"] = MALICIOUS if COMMITTEES[protocol].macs else "semi-honest"
+            row["adversary"] = COMMITTEES[protocol].adversary
             row["keys of"] = parameters or "–"
             for column, suite, name, figure, unit, scale, link in JOBS:
                 found = select(mine, suite=suite, link=link, parties=parties)

@@ -5,7 +5,7 @@ knows any: w, and masks v, one for each combination. For a batch of requests the
 
 1. commit to their shares of w and v, each to all others;
 2. toss a challenge, when they have the commitments of all. It gives factors c for each w;
-3. compute shares of the messages, and open m + w and all v + c w, with MACs checked (program `client_outputs`);
+3. compute shares of 2^shift m modulo 2^k, and open 2^shift (m + w) and all v + c w, with MACs checked (program `client_outputs`);
 4. send each receiver their shares of its w and v, with all commitments, the challenge, and what was opened.
 
 A receiver goes on if all parties sent the same of what is common (one of them is honest), if every share of w and v is the one that its party had committed to, and if their sums satisfy the combinations.
@@ -15,10 +15,10 @@ Then it takes w off.
 committed, before the honest party revealed its part of the challenge. The receiver goes on if c d + e = 0 modulo 2^k. The message is another one only if d is not 0 modulo 2^(k - shift): then d has
 fewer than k - shift factors 2, and each uniform c satisfies this with probability 2^-(shift + 1) at most. There are as many combinations as 80 bits take (:attr:`.PaddedOutput.checks`).
 
-**Nobody else learns a message.** The parties see m + w and v + c w: uniform, since an honest party sends its shares of w and v to the receiver alone, and its commitment hides them. Each item serves once.
+**Nobody else learns a message.** The parties see the message under w, at the bits from shift on, and v + c w: uniform, since an honest party sends its shares of w and v to the receiver alone, and its commitment hides them. Each item serves once.
 
 **Whether a receiver goes on tells nothing.** That depends on c, d, e, and on what corrupted parties send: they know all of it. Products w k with a random key k of the receiver would not do here: they
-would be checked after m + w is known, so a corrupted party that guesses m could have an error of k pass if and only if the guess is right. (Evaluations have such products, checked before anything is
+would be checked after the masked message is known, so a corrupted party that guesses m could have an error of k pass if and only if the guess is right. (Evaluations have such products, checked before anything is
 opened: :mod:`keyquorum.schemes.prf.client_masks`.)
 
 Sources: outputs under pads of clients: Damgard, Damgard, Nielsen, Nordholt, Toft, Confidential Benchmarking based on Multiparty Computation (FC 2016, eprint 2015/1006). Random combinations modulo 2^k:

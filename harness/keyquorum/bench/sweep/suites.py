@@ -10,7 +10,18 @@ from keyquorum.bench.peers import PEERS, SCHEMES
 from keyquorum.cnn.run import PARAMETERS
 from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import load
-from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, WITH_MACS, distinct, lwe_set, over_ring
+from keyquorum.model.chosen_committees import (
+    ADDITIVE,
+    REPLICATED,
+    SHAMIR,
+    VERIFIED_REPLICATED,
+    VERIFIED_SHAMIR,
+    WITH_MACS,
+    distinct,
+    lwe_set,
+    over_field,
+    over_ring,
+)
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import COMMITTEES
 
@@ -20,6 +31,8 @@ from .programs import PROGRAMS, WEIGHT, Setting
 
 WITHOUT_MACS = distinct(macs=False)
 """One protocol for each committee."""
+VERIFIED = (VERIFIED_REPLICATED, VERIFIED_SHAMIR)
+"""Committees that verify products, in full sweeps: three parties, no simulated links but for single decryptions of LWE."""
 MAC_SET = "ckks-4096-mac"
 """A small set with primes that are long enough for MACs."""
 MOST_OF_SEMI = 4
@@ -28,7 +41,7 @@ ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 LWE_ROUNDINGS = (*ROUNDINGS, "round_ltz_table")
 PARTIES_OF_MAC_SET = (2, 3, 4)
 """The time of noise with MACs grows with the cube of the number of parties: eight would take too long for a sweep."""
-LWE_COMMITTEES = tuple(map(over_ring, distinct()))
+LWE_COMMITTEES = tuple(map(over_ring, (*distinct(), *VERIFIED)))
 KEYS, LWE_SECRET = "public and relinearisation key", "secret of LWE"
 PINGS = ("", "paper000-1ms", "paper000-10ms")
 
@@ -61,7 +74,7 @@ def _programs(suite: str) -> Maker:
 
 
 def _keygen(axes: Axes, quick: bool) -> Iterator[Case]:
-    """Every committee with 2, 3, 4 and 8 parties; a small set with MACs, and the same set without MACs; secrets of LWE."""
+    """Every committee with 2, 3, 4 and 8 parties, those that verify products with 3; a small set with MACs, and the same set without MACs; secrets of LWE."""
     for backend in axes.backends or ("embedded",):
         for protocol, parties, name, link in _keys(axes, quick):
             load(name)
@@ -72,17 +85,17 @@ def _keygen(axes: Axes, quick: bool) -> Iterator[Case]:
 
 def _keys(axes: Axes, quick: bool) -> Iterator[tuple[str, int, str, str]]:
     links = axes.link_specs(("",) if quick else ("", "lan", "wan"))
-    for protocol in axes.protocols or (distinct() if not quick else WITHOUT_MACS):
+    for protocol in axes.protocols or ((*distinct(), *VERIFIED) if not quick else WITHOUT_MACS):
         macs = COMMITTEES[protocol].macs
         sets = [name for name in axes.parameters or () if name not in LWE_SETS]
         if axes.parameters is None:
-            sets = ["ckks-4096"] if quick else [MAC_SET] if macs else ["ckks-8192", "bfv-8192", MAC_SET]
+            sets = ["ckks-4096"] if quick else [MAC_SET] if macs else ["ckks-8192", "bfv-8192", *([] if protocol in VERIFIED else [MAC_SET])]
         for name in sets:
             small = name == MAC_SET and not axes.parameters
-            counts = axes.parties or ((2, 3) if quick else PARTIES_OF_MAC_SET if small else (2, 3, 4, 8))
+            counts = axes.parties or ((2, 3) if quick else PARTIES_OF_MAC_SET if small else (3,) if protocol in VERIFIED else (2, 3, 4, 8))
             for parties, link in product(counts, links):
                 # Links for one set only, and for few parties, since all parties share the cores.
-                if axes.links is None and link and (small or parties > 3 or (not axes.parameters and name != sets[0])):
+                if axes.links is None and link and (small or parties > 3 or protocol in VERIFIED or (not axes.parameters and name != sets[0])):
                     continue
                 yield protocol, parties, name, link
 
@@ -94,7 +107,8 @@ def _lwe_keys(axes: Axes, quick: bool) -> Iterator[Case]:
         name = lwe_set(protocol)
         if axes.parameters is not None and name not in axes.parameters:
             continue
-        for parties, link in product(axes.parties or ((2, 3) if quick else (2, 3, 4, 8)), links):
+        counts = (2, 3) if quick else (3,) if over_field(protocol) in VERIFIED else (2, 3, 4, 8)
+        for parties, link in product(axes.parties or counts, links):
             yield Case("keygen", LWE_SECRET, "embedded", protocol, parties, name, 1, link)
 
 
@@ -104,32 +118,41 @@ def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
     sets = [s for s in axes.parameters or default if not s.startswith(("lwe", "tfhe", "ajax"))]
     counts = axes.parties or ((3,) if quick else (3, 4, 8, 16))
     links = axes.link_specs(PINGS[:2] if quick else PINGS)
-    committees = axes.protocols or WITHOUT_MACS
+    committees = axes.protocols or (WITHOUT_MACS if quick else (*WITHOUT_MACS, *VERIFIED))
     for backend, protocol, name, parties in product(axes.backends or ("embedded",), committees, sets, counts):
         if not axes.parties and parties > MOST_OF_SEMI and COMMITTEES[protocol].dishonest_majority:
+            continue
+        verified = protocol in VERIFIED
+        if not axes.parties and parties > 3 and verified:
             continue
         scheme = load(name).scheme
         if scheme == "ckks" and parties > 8 and not axes.parties:  # every measurement makes a key of its own
             continue
-        for kind in ("flood",) if scheme == "ckks" else ROUNDINGS:
+        for kind in ("flood",) if scheme == "ckks" else ROUNDINGS[:1] if verified else ROUNDINGS:
             # Throughput against the size of the batch, at the least number of parties.
             batches = (1,) if quick or scheme == "ckks" or parties != min(counts) else (1, 4, 16)
             for batch, link in product(batches, links):
-                if batch == 1 or not link:
+                if (batch == 1 or not link) and not (verified and link and axes.links is None):
                     yield Case("decrypt", f"{scheme} {kind}", backend, protocol, parties, name, batch, link)
 
 
 def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
     """Decryption of LWE with a pool: one ciphertext at a time, and a batch."""
     links = axes.link_specs(PINGS[:2] if quick else PINGS)
-    committees = [(REPLICATED, 3), *((ADDITIVE, n) for n in ((4,) if quick else (2, 3, 4, 8, 16))), (SHAMIR, 3)]
+    committees = [
+        (REPLICATED, 3),
+        *((ADDITIVE, n) for n in ((4,) if quick else (2, 3, 4, 8, 16))),
+        (SHAMIR, 3),
+        *((p, 3) for p in VERIFIED if not quick),
+    ]
     for protocol, parties in committees:
         name = lwe_set(protocol)
         if (axes.protocols and protocol not in axes.protocols) or (axes.parties and parties not in axes.parties):
             continue
         if (axes.parameters and name not in axes.parameters) or (axes.backends and "embedded" not in axes.backends):
             continue
-        for rounding, link in product(LWE_ROUNDINGS if COMMITTEES[protocol].ring_protocol else ROUNDINGS, links):
+        roundings = LWE_ROUNDINGS if COMMITTEES[protocol].ring_protocol else ROUNDINGS[:1] if protocol in VERIFIED else ROUNDINGS
+        for rounding, link in product(roundings, links):
             throughput = not quick and parties <= 4 and (not link or (protocol == ADDITIVE and parties == 4 and link == PINGS[1]))
             for batch in (1, 1024) if throughput else (1,):
                 yield Case("decrypt", f"lwe {rounding}", "embedded", protocol, parties, name, batch, link)
