@@ -294,13 +294,15 @@ def test_labels_of_commits(tmp_path: Path) -> None:
 
 def test_the_table_of_threat_models(table: pd.DataFrame) -> None:
     models, note = threat_model_table(table)
-    assert list(models["committee"].unique()) == ["rep-field + ring", "shamir", "semi + semi2k", "mascot + spdz2k"]
+    plain, verified = ["rep-field + ring", "shamir", "semi + semi2k", "mascot + spdz2k"], ["mal-rep-field + mal-rep-ring", "mal-shamir"]
+    assert list(models["committee"].unique()) == [*plain, *verified]
+    assert set(models[models["committee"].isin(verified)]["adversary"]) == {"malicious"}
     semi = models[(models["committee"] == "semi + semi2k") & (models["keys of"] == "bfv-8192")].iloc[0]
     assert semi["parties"] == 3 and semi["tolerates"] == "2 of 3" and semi["keys, s"] == f"{3 * 1.1 + 0.5:.3g}"
     macs = models[models["committee"] == "mascot + spdz2k"].iloc[0]
     assert macs["keys of"] == "ckks-4096-mac" and macs["adversary"] == "malicious"
     assert "lwe" in note and "bfv round_ltz_circuit" in note and "malicious: static, with abort" in note
-    semi_honest, note = threat_model_table(table[~table["protocol"].isin(["mascot", "spdz2k"])])
+    semi_honest, note = threat_model_table(table[~table["protocol"].isin(["mascot", "spdz2k", "mal-rep-field", "mal-rep-ring", "mal-shamir"])])
     assert set(semi_honest["adversary"]) == {"semi-honest"} and "malicious" not in note
 
 
