@@ -34,13 +34,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests that are marked ``alone`` run while no other process of pytest-xdist runs one: they measure times."""
+    """Tests that are marked ``alone`` run while no other process of pytest-xdist runs one: they measure times. While one of them waits, no other test begins."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return
     kind = fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH
-    with (tmp_path_factory.getbasetemp().parent / "alone.lock").open("w") as file:
-        fcntl.flock(file, kind)
+    folder = tmp_path_factory.getbasetemp().parent
+    with (folder / "alone.lock").open("w") as file:
+        with (folder / "next.lock").open("w") as queue:
+            fcntl.flock(queue, fcntl.LOCK_EX)
+            fcntl.flock(file, kind)
         yield
 
 
