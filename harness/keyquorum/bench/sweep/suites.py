@@ -48,6 +48,10 @@ PINGS = ("", "paper000-1ms", "paper000-10ms")
 Maker = Callable[[Axes, bool], Iterator[Case]]
 
 
+def _verifies(protocol: str) -> bool:
+    return over_field(protocol) in VERIFIED
+
+
 def _programs(suite: str) -> Maker:
     def make(axes: Axes, quick: bool) -> Iterator[Case]:
         backends = axes.backends or ("embedded",)
@@ -89,13 +93,13 @@ def _keys(axes: Axes, quick: bool) -> Iterator[tuple[str, int, str, str]]:
         macs = COMMITTEES[protocol].macs
         sets = [name for name in axes.parameters or () if name not in LWE_SETS]
         if axes.parameters is None:
-            sets = ["ckks-4096"] if quick else [MAC_SET] if macs else ["ckks-8192", "bfv-8192", *([] if protocol in VERIFIED else [MAC_SET])]
+            sets = ["ckks-4096"] if quick else [MAC_SET] if macs else ["ckks-8192", "bfv-8192", *([] if _verifies(protocol) else [MAC_SET])]
         for name in sets:
             small = name == MAC_SET and not axes.parameters
-            counts = axes.parties or ((2, 3) if quick else PARTIES_OF_MAC_SET if small else (3,) if protocol in VERIFIED else (2, 3, 4, 8))
+            counts = axes.parties or ((2, 3) if quick else PARTIES_OF_MAC_SET if small else (3,) if _verifies(protocol) else (2, 3, 4, 8))
             for parties, link in product(counts, links):
                 # Links for one set only, and for few parties, since all parties share the cores.
-                if axes.links is None and link and (small or parties > 3 or protocol in VERIFIED or (not axes.parameters and name != sets[0])):
+                if axes.links is None and link and (small or parties > 3 or _verifies(protocol) or (not axes.parameters and name != sets[0])):
                     continue
                 yield protocol, parties, name, link
 
@@ -107,7 +111,7 @@ def _lwe_keys(axes: Axes, quick: bool) -> Iterator[Case]:
         name = lwe_set(protocol)
         if axes.parameters is not None and name not in axes.parameters:
             continue
-        counts = (2, 3) if quick else (3,) if over_field(protocol) in VERIFIED else (2, 3, 4, 8)
+        counts = (2, 3) if quick else (3,) if _verifies(protocol) else (2, 3, 4, 8)
         for parties, link in product(axes.parties or counts, links):
             yield Case("keygen", LWE_SECRET, "embedded", protocol, parties, name, 1, link)
 
@@ -122,7 +126,7 @@ def _decrypt(axes: Axes, quick: bool) -> Iterator[Case]:
     for backend, protocol, name, parties in product(axes.backends or ("embedded",), committees, sets, counts):
         if not axes.parties and parties > MOST_OF_SEMI and COMMITTEES[protocol].dishonest_majority:
             continue
-        verified = protocol in VERIFIED
+        verified = _verifies(protocol)
         if not axes.parties and parties > 3 and verified:
             continue
         scheme = load(name).scheme
@@ -151,7 +155,7 @@ def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
             continue
         if (axes.parameters and name not in axes.parameters) or (axes.backends and "embedded" not in axes.backends):
             continue
-        roundings = LWE_ROUNDINGS if COMMITTEES[protocol].ring_protocol else ROUNDINGS[:1] if protocol in VERIFIED else ROUNDINGS
+        roundings = LWE_ROUNDINGS if COMMITTEES[protocol].ring_protocol else ROUNDINGS[:1] if _verifies(protocol) else ROUNDINGS
         for rounding, link in product(roundings, links):
             throughput = not quick and parties <= 4 and (not link or (protocol == ADDITIVE and parties == 4 and link == PINGS[1]))
             for batch in (1, 1024) if throughput else (1,):
