@@ -197,6 +197,7 @@ bench-quick: build
 	exit $$status
 
 bench: build
+	$(if $(FRESH),rm -f results/bench/*_verified.csv)
 	@status=0; \
 	$(BENCH) --patience 15 --timeout 400 --budget 50 $(if $(LOADED),,--idle 120) || status=1; \
 	$(VENV)/bin/keyquorum report && $(PY) Scripts/figures.py || status=1; \
