@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -85,6 +85,21 @@ def chi_square_p(sample: NDArray[Any], distribution: Distribution, least: float 
         cells[-1][1] += count
     statistic = math.fsum((o - e) ** 2 / e for e, o in cells)
     return chi_square_tail(statistic, len(cells) - 1)
+
+
+def bits_of(words: NDArray[Any], length: int, first: int = 0) -> Iterator[NDArray[Any]]:
+    """Bits ``first`` to ``first + length`` of words, a vector each."""
+    for i in range(first, first + length):
+        yield ((words.astype(np.uint64) >> np.uint64(i)) & np.uint64(1)).astype(np.int64)
+
+
+def smallest_p(seen: Sequence[NDArray[Any]], known: Sequence[NDArray[Any]]) -> float:
+    """The smallest p-value, times the number of tests: that each bit that was seen is balanced, and agrees with each known bit half the time. Vectors of bits, all of one length."""
+    count = len(seen[0])
+    columns = np.stack(seen).astype(float) * 2 - 1
+    others = np.concatenate([np.ones((1, count)), np.stack(known).astype(float) * 2 - 1])
+    sums = np.abs(columns @ others.T)
+    return math.erfc(float(sums.max()) / math.sqrt(2 * count)) * sums.size
 
 
 def variance_error(kurtosis_value: float, samples: int) -> float:

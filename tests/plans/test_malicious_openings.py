@@ -1,11 +1,10 @@
-"""What committees that verify products open when they decrypt BFV (docs/pages/model.md): the values named there and nothing else, and that they have no relation to messages and noise.
+"""What committees that verify products open when they decrypt BFV (docs/pages/model.md): the values named there and nothing else. These values have no relation to messages and noise.
 
 The ciphertext has noise of every size up to the border of decryption. With masks that are zero, or one mask for all coefficients, the same tests fail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from scipy import stats
 
 from tests.adversaries.plans import borders, encrypted, key_info
 
+from .distributions import bits_of, smallest_p
 from .test_malicious_decryption import ROUNDING, key_shares, planned
 
 FALSE_ALARM = 1e-7
@@ -30,17 +30,6 @@ OPENED = {
     "mal-shamir": {"round_field_mask": 1, "round_field_open": 1},
 }
 """Programs that open something to a party that does not receive, and how many vectors."""
-
-
-def bits_of(words: np.ndarray, length: int) -> Iterator[np.ndarray]:
-    for i in range(length):
-        yield (words >> np.uint64(i) & np.uint64(1)).astype(float) * 2 - 1
-
-
-def smallest_p(seen: list[np.ndarray], known: list[np.ndarray]) -> float:
-    """The smallest p-value, times the number of tests: that each bit that was seen is balanced, and agrees with each known bit half the time."""
-    columns, others = np.stack(seen), np.stack([np.ones(seen[0].size), *known])
-    return float(2 * stats.norm.sf(np.abs(columns @ others.T).max() / np.sqrt(seen[0].size)) * len(seen) * len(others))
 
 
 def uniform_bytes(words: np.ndarray, length: int) -> float:
@@ -99,7 +88,7 @@ def test_what_decryption_opens_is_uniform(protocol: str, change: Any, tmp_path: 
         *bits_of(np.array(phase, dtype=np.uint64) % np.uint64(q), q.bit_length()),
     ]
     known += [*bits_of(noise.astype(np.uint64), 16), *bits_of((noise * (1 << 16) // q).astype(np.uint64), 16)]
-    known = [column for column in known if abs(column.mean()) < 1]
+    known = [column for column in known if 0 < column.mean() < 1]
     if protocol == "mal-rep-field":
         carries, opened = of["round_mask_odd_bits"].reshape(2, -1)[:, :n], of["round_ltz_circuit_odd_ring_online"].reshape(2, n)
         length = seal_variant(plan.committee, ROUNDING, parameters).length

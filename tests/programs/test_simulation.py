@@ -6,7 +6,7 @@ The openings are taken from the engine itself, below the programs. The masks com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -17,6 +17,7 @@ from keyquorum.dsl import Persistence, ProgramIO, run_program
 from scipy import stats
 
 from tests.long import LONG
+from tests.plans.distributions import bits_of, smallest_p
 
 from .costs import PROGRAMS, below_ands
 from .running import MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend, at_every_party
@@ -139,19 +140,6 @@ def ciphertexts() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return messages, noises, (high << (L + J)) + (messages << L) + noises
 
 
-def bits_of(words: np.ndarray, length: int, first: int = 0) -> Iterator[np.ndarray]:
-    for i in range(first, first + length):
-        yield ((words.astype(np.uint64) >> np.uint64(i)) & np.uint64(1)).astype(np.int64)
-
-
-def farthest(seen: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> float:
-    """The smallest p-value, times the number of tests: that each bit that was seen is balanced, and agrees with each known bit half the time."""
-    columns = np.stack(seen).astype(float) * 2 - 1
-    others = np.concatenate([np.ones((1, COUNT)), np.stack(known).astype(float) * 2 - 1])
-    sums = np.abs(columns @ others.T)
-    return float(2 * stats.norm.sf(sums.max() / np.sqrt(COUNT)) * sums.size)
-
-
 def opened_bits(found: Seen) -> list[np.ndarray]:
     lengths = {BITS: 1, LOW: L, MASKED: L, BIT: 1}
     return [bit for name, words in zip(found.openings, found.words, strict=True) for bit in bits_of(words, lengths.get(name, 4))]
@@ -164,10 +152,10 @@ def test_openings_are_those_of_the_table_and_uniform(program: str, ring: Backend
     known = [*bits_of(messages, J), *bits_of(noises, L - 3)]
     found = see(program, ring, z.tolist(), "share")
     assert found.openings == OPENED[program]
-    assert farthest(opened_bits(found), known) > FALSE_ALARM
+    assert smallest_p(opened_bits(found), known) > FALSE_ALARM
     bytes_ = (found.words[0] & np.uint64(0xFF)).astype(np.int64)
     assert stats.chisquare(np.bincount(bytes_, minlength=256)).pvalue > FALSE_ALARM
-    assert farthest(opened_bits(see(program, ring, z.tolist(), "share", masked=False)), known) < FALSE_ALARM
+    assert smallest_p(opened_bits(see(program, ring, z.tolist(), "share", masked=False)), known) < FALSE_ALARM
 
 
 @pytest.mark.parametrize(
@@ -179,7 +167,7 @@ def test_with_macs_openings_are_those_of_the_table_and_uniform(program: str) -> 
     known = [*bits_of(messages, J), *bits_of(noises, L - 3)]
     found = see(program, MAC_RING, z.tolist(), "0")
     assert found.openings == [*OPENED_WITH_MACS[program], f"open s {COUNT} to 0"]
-    assert farthest(opened_bits(replace(found, openings=found.openings[:-1])), known) > FALSE_ALARM
+    assert smallest_p(opened_bits(replace(found, openings=found.openings[:-1])), known) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("program", OPENED)
@@ -213,5 +201,5 @@ def test_shares_of_messages_are_uniform_given_the_message(program: str, ring: Ba
     assert not (total & np.uint64((1 << (64 - J)) - 1)).any()
     views = [subset for size in range(1, len(summands)) for subset in combinations(summands, size)]
     seen = [bit for view in views for bit in bits_of(np.sum(np.stack(view), axis=0, dtype=np.uint64), L + J, 64 - L - J)]
-    assert farthest(seen, known) > FALSE_ALARM
-    assert farthest(list(bits_of(total, J, 64 - J)), known) < FALSE_ALARM
+    assert smallest_p(seen, known) > FALSE_ALARM
+    assert smallest_p(list(bits_of(total, J, 64 - J)), known) < FALSE_ALARM

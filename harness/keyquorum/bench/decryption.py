@@ -95,7 +95,8 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
 def bench_decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:decrypt``: fields of :class:`Configuration`; ``single``: ciphertexts one by one instead of batches;
     ``noise``, ``batch`` and ``piece`` (optional): the fraction of :func:`.workloads.noise_for`, and fields of :class:`Configuration`. The pool is filled and
-    used in turns, which bounds its size on the disk. What is offline is the cost of one item. For single ciphertexts it is filled once, as small fillings cost much with MACs."""
+    used in turns, which bounds its size on the disk. For single ciphertexts it is filled once, as small fillings cost much with MACs. The results ``offline``,
+    ``offline_cpu``, ``offline_bytes`` and ``offline_bytes_received`` are those of one item of the pool."""
     variant, group = variant_of(context.committee, job), pool_group(context)
     work = workload(context, group, variant, float(job.get("noise", 0)))
     pool = Pool(context, group, variant) if group.member else None

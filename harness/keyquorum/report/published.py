@@ -65,7 +65,8 @@ PAPER_SET = "ckks-16384-seed004"
 
 
 def _committee(row: pd.Series) -> str:
-    return f"{row['protocol']} ({'MACs' if COMMITTEES[row['protocol']].macs else 'no MACs'})"
+    protocol = COMMITTEES[row["protocol"]]
+    return f"{protocol.name} ({'MACs' if protocol.macs else 'products verified' if protocol.names_runs else 'no MACs'})"
 
 
 def _where(row: pd.Series) -> str:

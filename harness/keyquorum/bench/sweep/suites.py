@@ -49,6 +49,7 @@ Maker = Callable[[Axes, bool], Iterator[Case]]
 
 
 def _verifies(protocol: str) -> bool:
+    """Whether a committee verifies products, by either of its names."""
     return over_field(protocol) in VERIFIED
 
 
