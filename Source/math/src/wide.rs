@@ -48,6 +48,8 @@ macro_rules! for_wide_registers {
     };
 }
 
+pub(crate) use for_wide_registers;
+
 for_wide_registers! {
     /// The inner product of vectors of one length.
     fn dot(a: &[u64], b: &[u64]) -> u64 {

@@ -66,10 +66,10 @@ pub(crate) fn repetitions(security: u32, bits: u32, variables: usize) -> Result<
     }
 }
 
-/// Rounds of a check of `n` terms over a field: four of the last step; before, two of each step and a toss.
+/// Rounds of a check over a field with these steps: four of the last step; before, two of each step and a toss.
 #[cfg(test)]
-pub(crate) fn rounds(n: usize) -> u64 {
-    match steps(1, n).len() as u64 {
+pub(crate) fn rounds(steps: &[usize]) -> u64 {
+    match steps.len() as u64 {
         0 => 4,
         steps => 5 + 2 * steps,
     }
@@ -78,15 +78,14 @@ pub(crate) fn rounds(n: usize) -> u64 {
 /// Most tosses of a check: the first, one of each step, the last one.
 pub(super) const MOST_TOSSES: usize = 16;
 
-/// What each party sends over a field: elements of products, the lengths of the vectors that are opened, and tosses.
+/// What each party sends for `n` terms over a field: elements of products, the lengths of the vectors that are opened, and tosses.
 #[cfg(test)]
-pub(crate) fn elements(bits: u32, n: usize) -> Result<(usize, Vec<usize>, usize)> {
-    let steps = steps(1, n);
+pub(crate) fn elements(bits: u32, n: usize, steps: &[usize]) -> Result<(usize, Vec<usize>, usize)> {
     let runs = repetitions(SECURITY, bits - 1, steps.iter().sum())?;
     let tosses = 1 + steps.len() + usize::from(!steps.is_empty());
     let (mut products, mut left) = (0, n);
     for variables in steps {
-        products += runs * (3usize.pow(variables as u32) - 1);
+        products += runs * (3usize.pow(*variables as u32) - 1);
         left = left.div_ceil(1 << variables);
     }
     Ok((products + runs, vec![runs * left, runs], tosses))
@@ -263,7 +262,7 @@ pub(super) fn pad<E: Element>(share: &mut Share<E>, unit: usize) {
 }
 
 /// The index of (1, …, 1) among the points of {0, 1, ∞}^v, in lexicographic order.
-fn ones(variables: usize) -> usize {
+pub(super) fn ones(variables: usize) -> usize {
     (3usize.pow(variables as u32) - 1) / 2
 }
 
@@ -349,7 +348,7 @@ pub(super) fn values<F: Domain>(
 }
 
 /// The share of H at a point, from those at all points of {0, 1, ∞}^v but (1, …, 1), and of the sum over {0, 1}^v.
-fn evaluated<X: Extension>(
+pub(super) fn evaluated<X: Extension>(
     extension: &X,
     values: &Share<Word<X>>,
     sum: &Share<Word<X>>,
@@ -400,7 +399,7 @@ fn weights<X: Extension>(extension: &X, point: &[Vec<Word<X>>]) -> Result<Weight
 }
 
 /// The first half of a vector plus r times the difference of the second and the first.
-fn halve<X: Extension>(extension: &X, vector: &mut Vec<Word<X>>, r: &[Word<X>]) {
+pub(super) fn halve<X: Extension>(extension: &X, vector: &mut Vec<Word<X>>, r: &[Word<X>]) {
     let (base, half) = (extension.base(), vector.len() / 2);
     let (low, high) = vector.split_at_mut(half);
     base.sub_assign(high, low);

@@ -1,6 +1,7 @@
 //! The field GF(2^64) = GF(2)[X] / (X^64 + X^4 + X^3 + X + 1), in which products of bits are verified.
 
 use keyquorum_math::{BitLanes, DecodeError, Domain, DomainKind, Prg};
+use zeroize::Zeroize;
 
 /// GF(2^64). An element is a lane; sums, encoding and randomness are those of [`BitLanes`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,6 +117,100 @@ impl Kernel for Dot<'_> {
         let products = self.0.iter().zip(self.1).map(|(x, y)| multiply(*x, *y));
         reduce(products.fold(0, |sum, product| sum ^ product))
     }
+}
+
+/// Most variables of [`products_of_lanes`].
+pub(super) const MOST_VARIABLES: usize = 4;
+
+/// 2^4 pieces and 3^4 points.
+const PIECES: usize = 1 << MOST_VARIABLES;
+const POINTS: usize = 81;
+
+/// The places of {0, 1}^v among the points of {0, 1, ∞}^v, in lexicographic order.
+const PLACES: [usize; PIECES] = [0, 1, 3, 4, 9, 10, 12, 13, 27, 28, 30, 31, 36, 37, 39, 40];
+
+/// See [`products_of_lanes`].
+struct ProductsOfLanes<'a> {
+    factors: &'a [u64],
+    x: &'a [u64],
+    y: &'a [u64],
+    variables: usize,
+}
+
+impl Kernel for ProductsOfLanes<'_> {
+    type Result = Vec<u64>;
+
+    #[inline(always)]
+    fn run(self, multiply: impl Fn(u64, u64) -> u128) -> Vec<u64> {
+        let (pieces, points) = (1 << self.variables, 3usize.pow(self.variables as u32));
+        let length = self.x.len() >> self.variables;
+        let mut sums = [0u128; POINTS];
+        let mut bits = [0u64; POINTS];
+        for j in 0..length {
+            for (place, piece) in PLACES.iter().zip(self.y.chunks_exact(length)) {
+                if let (Some(to), Some(word)) = (bits.get_mut(*place), piece.get(j)) {
+                    *to = *word;
+                }
+            }
+            let mut behind = 1;
+            for _ in 0..self.variables {
+                // Words that are not complete yet are written again for a variable before this one.
+                for three in bits.chunks_exact_mut(3 * behind) {
+                    let (two, infinity) = three.split_at_mut(2 * behind);
+                    let (low, high) = two.split_at(behind);
+                    for (to, (low, high)) in infinity.iter_mut().zip(low.iter().zip(high)) {
+                        *to = low ^ high;
+                    }
+                }
+                behind *= 3;
+            }
+            let operands = self
+                .factors
+                .chunks_exact(length)
+                .zip(self.x.chunks_exact(length));
+            for (piece, (factors, x)) in operands.enumerate().take(pieces) {
+                let (Some(factor), Some(x)) = (factors.get(j), x.get(j)) else {
+                    continue;
+                };
+                // The points whose coordinates are those of the piece, or ∞.
+                for infinite in 0..pieces {
+                    let coordinates = PLACES.get(piece & !infinite).zip(PLACES.get(infinite));
+                    let point = coordinates.map_or(0, |(finite, infinite)| finite + 2 * infinite);
+                    if let (Some(sum), Some(bits)) = (sums.get_mut(point), bits.get(point)) {
+                        *sum ^= multiply(*factor, x & bits);
+                    }
+                }
+            }
+        }
+        let result = sums.iter().take(points).map(|sum| reduce(*sum)).collect();
+        sums.zeroize();
+        bits.zeroize();
+        result
+    }
+}
+
+/// The inner products of two polynomials at all points of {0, 1, ∞}^v, in lexicographic order (the value at ∞ is the coefficient of degree 1). They have degree 1 in each of v <= [`MOST_VARIABLES`]
+/// variables. Words are cut into 2^v pieces of one length. At {0, 1}^v the second polynomial has the bits of the pieces of `y`, and the first one has those of `x`, that of lane i of a word times
+/// X^i and the factor of the word.
+pub(super) fn products_of_lanes(
+    factors: &[u64],
+    x: &[u64],
+    y: &[u64],
+    variables: usize,
+) -> Vec<u64> {
+    same_length(factors.len(), x.len());
+    same_length(x.len(), y.len());
+    assert!(
+        variables <= MOST_VARIABLES && x.len().is_multiple_of(1 << variables),
+        "internal error: {} words in {variables} variables",
+        x.len()
+    );
+    run(ProductsOfLanes {
+        factors,
+        x,
+        y,
+        variables,
+    })
 }
 
 /// As the operations of [`Domain`] do: an element that was left out would not be verified.

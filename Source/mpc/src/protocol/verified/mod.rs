@@ -7,7 +7,7 @@
 //! adds an error to it that they know, and changes nothing else (secure up to an additive attack: Genkin, Ishai, Prabhakaran, Sahai, Tromer, STOC 2014; for these two sharings Lindell and Nof, CCS 2017).
 //! So the wrapper runs the semi-honest protocol, and remembers operands and results of products and inner products. Before anything that may
 //! depend on a wrong product is sent in the clear, it verifies all of them at once (`check`): before every round that opens a value, before a
-//! value or a share is given to the caller, and whenever 2^20 terms wait. Openings are compared when they arrive ([`Verifiable::open_checked`]).
+//! value or a share is given to the caller, and whenever more than 2^20 terms wait, or 2^24 of packed bits. Openings are compared when they arrive ([`Verifiable::open_checked`]).
 //!
 //! # What is checked, message by message
 //!
@@ -65,7 +65,7 @@
 //!
 //! # Costs
 //!
-//! Products and conversions send what the semi-honest protocol sends. A check of 2^20 terms sends some 500 elements a party in 13 rounds, one of up to 256 terms
+//! Products and conversions send what the semi-honest protocol sends. A check of 2^20 terms sends some 500 elements a party in 13 rounds, 11 for packed bits (`packed`), one of up to 256 terms
 //! as many elements as there are terms, and a few, in 4. Formulas: `check::elements` and `check::rounds`, asserted in `tests/costs.rs`. Before the first check of an engine there are two rounds,
 //! before an opening that follows inputs without a check one. An opening sends 32 bytes more a vector.
 
@@ -73,6 +73,7 @@ pub(crate) mod check;
 mod coins;
 mod extension;
 mod gf64;
+mod packed;
 mod pending;
 mod ring;
 #[cfg(test)]
@@ -89,7 +90,7 @@ use self::coins::Coins;
 pub(crate) use self::coins::different_seeds;
 pub(crate) use self::gf64::Gf64;
 pub(crate) use self::pending::Product;
-use self::pending::{MOST_PENDING, Pending};
+use self::pending::{MOST_BITS, MOST_PENDING, Pending};
 pub(crate) use self::unsettled::Unsettled;
 use super::{ClearTask, Protocol, ShareTask, Turn, cast};
 use crate::adversary::Corruption;
@@ -231,8 +232,8 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
         Self {
             inner,
             domain,
-            elements: Pending::new(1),
-            bits: Pending::new(64),
+            elements: Pending::new(1, MOST_PENDING),
+            bits: Pending::new(64, MOST_BITS),
             dealt: Vec::new(),
             coins: Coins::new(private),
             turn: Turn::default(),
@@ -272,18 +273,17 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
         }
     }
 
-    /// The check of the products that wait, at most [`MOST_PENDING`] terms of either kind, and then of the rest.
+    /// The check of the products that wait, at most so many terms of either kind as may wait, and then of the rest.
     fn next_check(&mut self) -> Result<Option<SendFn<Self, ()>>> {
         let elements = self.elements.take();
-        let bits = self.bits.take().into_iter().map(Product::unpacked);
-        let bits = bits.collect::<Result<Vec<_>>>()?;
+        let bits = self.bits.take();
         let mut dealt = std::mem::take(&mut self.dealt);
         if self.inner.shares_may_disagree() {
             dealt.extend(elements.iter().map(|product| product.z.duplicate()));
         }
         let mut products = self.checks(elements)?;
         if !bits.is_empty() {
-            products.push(verify(Gf64, self.security, bits)?);
+            products.push(packed::verify_bits(self.security, bits)?);
         }
         let both = |one, other| join(one, other, |_, (), ()| Ok(()));
         let tosses = MOST_TOSSES * (1 + products.len());
@@ -376,6 +376,12 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     fn pending(&self) -> usize {
         let dealt: usize = self.dealt.iter().map(Share::len).sum();
         self.elements.terms() + self.bits.terms() + dealt
+    }
+
+    /// Whether more waits than may.
+    fn overflows(&self) -> bool {
+        let dealt: usize = self.dealt.iter().map(Share::len).sum();
+        self.elements.overflows() || self.bits.overflows() || dealt > MOST_PENDING
     }
 
     /// Records the products of a conversion.
@@ -539,7 +545,7 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
         if self.inner.shares_may_disagree() && !self.coins.ready() {
             return Ok(Some(coins::set_up(0)));
         }
-        if (self.opens && self.pending() > 0) || self.pending() > MOST_PENDING {
+        if (self.opens && self.pending() > 0) || self.overflows() {
             return self.next_check();
         }
         if self.opens && self.is_unsettled() {

@@ -10,9 +10,11 @@ use crate::error::{EngineError, Result};
 use crate::protocol::lane_bits;
 use crate::value::{Share, same};
 
-/// Terms that may wait before they are verified, and terms of one check: 2^20, some 50 MB. A round may add 2^22 elements, or as many lanes of
-/// bits; they are verified piece by piece then.
-pub(crate) const MOST_PENDING: usize = 1 << 20;
+/// Terms that may wait before they are verified, and terms of one check: 2^20, some 50 MB. A round may add 2^22 elements; they are verified piece by piece then.
+pub(super) const MOST_PENDING: usize = 1 << 20;
+
+/// The same of packed bits: 2^24, some 50 MB, too.
+pub(super) const MOST_BITS: usize = 1 << 24;
 
 /// Inner products of consecutive groups of `length` elements, and what they should be.
 pub(crate) struct Product<E: Element> {
@@ -78,15 +80,18 @@ pub(super) struct Pending<E: Element> {
     products: VecDeque<Product<E>>,
     /// Terms of an element.
     unit: usize,
+    /// Terms that may wait, and terms of one check.
+    most: usize,
     elements: usize,
 }
 
 impl<E: Element> Pending<E> {
-    /// None yet; each element stands for `unit` terms.
-    pub fn new(unit: usize) -> Self {
+    /// None yet; each element stands for `unit` terms. `most`: terms that may wait.
+    pub fn new(unit: usize, most: usize) -> Self {
         Self {
             products: VecDeque::new(),
             unit,
+            most,
             elements: 0,
         }
     }
@@ -96,11 +101,16 @@ impl<E: Element> Pending<E> {
         self.elements * self.unit
     }
 
-    /// Adds products, cut into pieces of at most [`MOST_PENDING`] terms, or one group.
+    /// Whether more wait than may.
+    pub fn overflows(&self) -> bool {
+        self.terms() > self.most
+    }
+
+    /// Adds products, cut into pieces of at most so many terms as may wait, or one group.
     pub fn push(&mut self, product: Product<E>) -> Result<()> {
         let product = product.checked()?;
         self.elements += product.terms();
-        let (groups, most) = (product.z.len(), MOST_PENDING / self.unit);
+        let (groups, most) = (product.z.len(), self.most / self.unit);
         if product.terms() <= most {
             self.products.extend((groups > 0).then_some(product));
             return Ok(());
@@ -113,12 +123,12 @@ impl<E: Element> Pending<E> {
         Ok(())
     }
 
-    /// Takes the oldest products, of at most [`MOST_PENDING`] terms together, or one piece.
+    /// Takes the oldest products, of at most so many terms together as may wait, or one piece.
     pub fn take(&mut self) -> Vec<Product<E>> {
         let (mut taken, mut terms) = (Vec::new(), 0);
         while let Some(product) = self.products.pop_front() {
             let more = self.unit * product.terms();
-            if terms > 0 && terms + more > MOST_PENDING {
+            if terms > 0 && terms + more > self.most {
                 self.products.push_front(product);
                 break;
             }

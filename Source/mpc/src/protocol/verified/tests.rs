@@ -63,7 +63,9 @@ impl Base {
     /// The programs that it can run.
     pub fn programs(self) -> impl Iterator<Item = Program> {
         let bits = matches!(self, Self::Replicated | Self::Ring);
-        let fits = move |p: &Program| bits || !matches!(p, Program::Ands | Program::Conversion);
+        let fits = move |p: &Program| {
+            bits || !matches!(p, Program::Ands | Program::ManyAnds | Program::Conversion)
+        };
         Program::ALL.into_iter().filter(fits)
     }
 }
@@ -332,6 +334,8 @@ pub(super) enum Program {
     InnerProducts,
     /// Products of bits.
     Ands,
+    /// So many that the check takes steps.
+    ManyAnds,
     /// Bits as elements.
     Conversion,
     /// Random bits, and whether they are bits.
@@ -339,13 +343,14 @@ pub(super) enum Program {
 }
 
 impl Program {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Opening,
         Self::OpeningToOne,
         Self::Products,
         Self::ManyProducts,
         Self::InnerProducts,
         Self::Ands,
+        Self::ManyAnds,
         Self::Conversion,
         Self::RandomBits,
     ];
@@ -353,7 +358,7 @@ impl Program {
     /// Elements of an operand.
     pub fn size(self) -> usize {
         match self {
-            Self::ManyProducts => 5000,
+            Self::ManyProducts | Self::ManyAnds => 5000,
             Self::InnerProducts => 60,
             Self::Ands | Self::Conversion | Self::RandomBits => 70,
             _ => 4,
@@ -386,7 +391,7 @@ impl Program {
                 let product = engine.dot(&x, &y, n / 3)?;
                 opened(engine, &product)
             }
-            Self::Ands => {
+            Self::Ands | Self::ManyAnds => {
                 let (x, y) = (input_bits(engine, 1, n, 2)?, input_bits(engine, 2, n, 3)?);
                 let both = engine.and(&x, &y)?;
                 let both = engine.open(&both)?;
@@ -434,7 +439,7 @@ impl Program {
                     group.map(|i| (3 + i) * (10 + i)).sum()
                 })
                 .collect(),
-            Self::Ands => (0..n).map(|i| u64::from(i % 6 == 0)).collect(),
+            Self::Ands | Self::ManyAnds => (0..n).map(|i| u64::from(i % 6 == 0)).collect(),
             Self::Conversion => (0..n).map(|i| u64::from(i % 3 == 0)).collect(),
             Self::RandomBits => vec![0; self.size()],
         }

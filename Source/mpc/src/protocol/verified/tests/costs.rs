@@ -3,6 +3,7 @@
 use super::{Base, PRIME, Setting, field, input, input_bits, opened};
 use crate::error::Result;
 use crate::protocol::verified::check::{elements, last_terms, repetitions, rounds, steps};
+use crate::protocol::verified::packed::steps_of_bits;
 use crate::protocol::verified::{Gf64, ring};
 use keyquorum_math::Domain;
 
@@ -14,8 +15,8 @@ const SET_UP_BYTES: u64 = 2 * 2 * 32;
 const TOSS_BYTES: u64 = 2 * 32;
 
 /// Bytes that a party sends in a check of `n` terms: every vector is opened by its elements, and by a hash or, if that is shorter, their copy.
-fn bytes<D: Domain>(domain: &D, n: usize) -> u64 {
-    let (products, opened, tosses) = elements(domain.bits(), n).unwrap();
+fn bytes<D: Domain>(domain: &D, n: usize, steps: &[usize]) -> u64 {
+    let (products, opened, tosses) = elements(domain.bits(), n, steps).unwrap();
     let opened = opened.into_iter().map(|n| domain.wire_bytes(n));
     let opened: usize = opened.map(|bytes| bytes + bytes.min(32)).sum();
     (domain.wire_bytes(products) + opened) as u64 + TOSS_BYTES * tosses as u64
@@ -33,9 +34,13 @@ fn rounds_and_bytes_of_a_check() {
             });
             for stats in results {
                 let stats = stats.unwrap();
-                assert_eq!(stats.offline_rounds, SET_UP + rounds(n), "{prime} {n}");
+                assert_eq!(
+                    stats.offline_rounds,
+                    SET_UP + rounds(&steps(1, n)),
+                    "{prime} {n}"
+                );
                 assert_eq!(stats.rounds - stats.offline_rounds, 2, "{prime} {n}");
-                let wanted = SET_UP_BYTES + bytes(&field(prime), n);
+                let wanted = SET_UP_BYTES + bytes(&field(prime), n, &steps(1, n));
                 assert_eq!(stats.offline_bytes_sent, wanted, "{prime} {n}");
             }
         }
@@ -78,11 +83,14 @@ fn rounds_and_bytes_of_a_check_of_bits() {
             engine.flush()?;
             Ok(engine.stats())
         });
-        let terms = n.next_multiple_of(64);
+        let steps = steps_of_bits(n.div_ceil(64));
+        // The first step cuts them into pieces of whole words.
+        let pieces = 1 << steps.first().copied().unwrap_or_default();
+        let terms = 64 * n.div_ceil(64).next_multiple_of(pieces);
         for stats in results {
             let stats = stats.unwrap();
-            assert_eq!(stats.offline_rounds, SET_UP + rounds(terms), "{n}");
-            let wanted = SET_UP_BYTES + bytes(&Gf64, terms);
+            assert_eq!(stats.offline_rounds, SET_UP + rounds(&steps), "{n}");
+            let wanted = SET_UP_BYTES + bytes(&Gf64, terms, &steps);
             assert_eq!(stats.offline_bytes_sent, wanted, "{n}");
         }
     }
@@ -116,8 +124,8 @@ fn openings_wait_for_products_and_inputs_alone() {
             (again.rounds - without.rounds, again.offline_rounds),
             (1, 1)
         );
-        assert_eq!(with.offline_rounds, 1 + SET_UP + rounds(5));
-        assert_eq!(with.rounds - again.rounds, 2 + SET_UP + rounds(5));
+        assert_eq!(with.offline_rounds, 1 + SET_UP + rounds(&[]));
+        assert_eq!(with.rounds - again.rounds, 2 + SET_UP + rounds(&[]));
     }
 }
 
@@ -150,7 +158,8 @@ fn repetitions_follow_from_the_bound() {
             assert!(left <= last_terms(degree), "{n}: {left}");
         }
     }
-    assert_eq!(rounds(1 << 20), 13);
+    assert_eq!(rounds(&steps(1, 1 << 20)), 13);
+    assert_eq!(rounds(&steps_of_bits(1 << 14)), 11);
 }
 
 /// Memory is bounded: what waits beyond the limit is verified before the next round.
@@ -172,7 +181,7 @@ fn many_products_are_verified_before_the_end() -> Result<()> {
         let (zeros, stats) = result?;
         assert!(zeros);
         // Two vectors are more than the limit, so the first is verified alone, then the second; the third before the opening.
-        assert_eq!(stats.offline_rounds, SET_UP + 3 * rounds(n));
+        assert_eq!(stats.offline_rounds, SET_UP + 3 * rounds(&steps(1, n)));
     }
     Ok(())
 }

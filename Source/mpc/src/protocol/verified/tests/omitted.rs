@@ -34,6 +34,7 @@ fn deviations_ablated_without_the_check_of_products() {
         Program::ManyProducts,
         Program::InnerProducts,
         Program::Ands,
+        Program::ManyAnds,
     ];
     for base in Base::ALL {
         for program in base.programs().filter(|program| products.contains(program)) {
