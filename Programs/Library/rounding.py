@@ -34,7 +34,7 @@ def bits_in_both_rings(contributors, size, count, summands, joint=None):
 
     joint: a reader of joint integers in place of inputs: of each row, sums of a bit of each summand. Then local where a share splits.
     """
-    sums = (joint.next(size) if joint else sum(contributions(contributors, size)) for _ in range(count))
+    sums = [joint.next(size) if joint else sum(contributions(contributors, size)) for _ in range(count)]  # all inputs before their bits: one round
     return [parity(total, contributors + 1, summands) for total in sums]
 
 

@@ -31,8 +31,8 @@ from keyquorum.schemes.seal.phases import exact_summands
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.schemes.seal.ring import RING, margin
 from keyquorum.sharing.joint import named
-from keyquorum.sharing.rounding import RoundingGroup, rounding_length, scaled_words
-from keyquorum.sharing.rounding import _round as with_inputs
+from keyquorum.sharing.rounding import RoundingGroup, high_words, rounding_length, scaled_words
+from keyquorum.sharing.rounding import _carry as with_inputs
 from keyquorum.sharing.variants import Variant
 from numpy.typing import NDArray
 
@@ -341,7 +341,7 @@ def decryption_in_ring(parties: int, receiver: int = 0, pooled: bool = False) ->
 
 @dataclass(frozen=True)
 class OfInputs(Decryption):
-    """The same with masks that two parties input, modulo 2^l and once more modulo t, as semi-honest committees do: what joint integers take the place of."""
+    """The same with random bits that two parties input, modulo 2^k and once more modulo t, as semi-honest committees do: what joint integers take the place of."""
 
     def decrypted(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence]) -> Sequence[int] | None:
         """See :meth:`Decryption.decrypted`."""
@@ -349,11 +349,12 @@ class OfInputs(Decryption):
         group, names = RoundingGroup.of(context, self.committee.threshold, self.receiver), [shares[0].key_tests[0]]
         u = exact_summands(context, info, shares[0], group, [self.ciphertext])
         length = rounding_length(q, t, group.summands)
-        ring, residues = map(Persistence.from_words, scaled_words(group, u, q, t, length))
-        # l and one bit, for two inputs
-        named(ring, group.ring_protocol, f"Z2^{length + 1}", "ring", names)
-        named(residues, group.field_protocol, f"F_{t}", "field", names)
-        words = with_inputs(replace(group, verified=False), ring, residues, size, length, t, self.rounding, None)
+        low, residues = scaled_words(group, u, q, t, length)
+        ring, field = Persistence.from_words(low), Persistence.from_words(high_words(low, residues, t, length))
+        # l and two bits, for three summands
+        named(ring, group.ring_protocol, f"Z2^{length + 2}", "ring", names)
+        named(field, group.field_protocol, f"F_{t}", "field", names)
+        words = with_inputs(replace(group, verified=False), ring, field, size, length, t, None)
         return [int(word) % t for word in words] if context.party == self.receiver else None
 
 
@@ -362,4 +363,4 @@ def decryption_of_inputs(protocol: str, parties: int, receiver: int = 0) -> Plan
     honest = decryption(protocol, parties, receiver).job
     assert isinstance(honest, Decryption)
     plan = OfInputs(*(getattr(honest, field.name) for field in fields(honest)))
-    return Plan(f"decryption of {protocol} with masks that are input, to {receiver}", parties, plan, plan.right)
+    return Plan(f"decryption of {protocol} with random bits that are input, to {receiver}", parties, plan, plan.right)

@@ -32,6 +32,7 @@ from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.phases import plain_coefficients
 from keyquorum.schemes.seal.ring import RING, decrypts_in_ring, margin, messages, switched, switched_bits
 from keyquorum.schemes.seal.ring_variant import BLOCK
+from keyquorum.sharing.rounding import rounding_length
 from numpy.typing import NDArray
 
 from tests.fhe.dealer import T, find_primes, tiny
@@ -165,7 +166,7 @@ def _run(change: Change | None = None, omitted: Sequence[str] = (), ring: bool =
 def _another_summand(program: str, domain: str, options: dict[str, Any]) -> None:
     if program == "sum_inputs":
         options["private"] = options["private"].copy()
-        options["private"][7] += 1 << 45
+        options["private"][7] += 1 << rounding_length(small("bfv").coeff_modulus[0], T, 2)  # one carry more
 
 
 def test_summands_that_are_shared_anew() -> None:

@@ -16,6 +16,7 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.parties import run_in_process
 from keyquorum.schemes.seal.variant import SealVariant, seal_variant
 from keyquorum.sharing.field_variant import FieldVariant
+from keyquorum.sharing.joint import JointBits
 from scipy import stats
 
 from tests.adversaries.plans import borders, encrypted, key_info
@@ -46,6 +47,41 @@ def zero(items: Any) -> None:
 def repeated(items: Any) -> None:
     for section in items:
         section[:] = section[:, :, :1]
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["random-bits", "zeros"])
+def test_what_decryption_without_a_pool_opens_is_uniform(masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two bits of the carry, with replicated shares: the same of them."""
+    parameters = api.load_parameters("bfv-4096")
+    t, n = parameters.plain_modulus, parameters.ring_degree
+    secret, message, phase = borders(parameters, seed=7)
+    plan = planned(parameters, receiver=1)
+    plan = replace(plan, secret=tuple(secret.tolist()), ciphertext=encrypted(parameters, secret, phase), wanted=tuple(message.tolist()))
+    seen: list[tuple[str, np.ndarray]] = []
+    run, append = Embedded.run, JointBits.append_sums
+
+    def watched(self: Embedded, protocol: str, domain: str, call: Any, **options: Any) -> Any:
+        output = run(self, protocol, domain, call, **options)
+        if self.session.party == 0 and output.words.size:
+            seen.append((call.program, output.words.astype(np.uint64)))
+        return output
+
+    def changed(self: JointBits, shares: Any, protocol: str, domain: str) -> None:
+        before = shares.length
+        append(self, shares, protocol, domain)
+        if not masked:
+            shares.words[:, before:] = 0
+
+    monkeypatch.setattr(Embedded, "run", watched)
+    monkeypatch.setattr(JointBits, "append_sums", changed)
+    results = run_in_process(plan.committee, lambda context: plan.decrypted(context, key_info(plan), [key_shares(plan, context)]))
+    assert not masked or tuple(results[1]) == plan.wanted
+    ((program, words),) = seen
+    assert program == "round_carry_odd_ring"
+    known = [*bits_of(message.astype(np.uint64) % np.uint64(t), t.bit_length()), *bits_of(np.array(phase, dtype=np.uint64), 64)]
+    known = [column for column in known if 0 < column.mean() < 1]
+    p = smallest_p([bit for row in words.reshape(2, n) for bit in bits_of(row, 1)], known)
+    assert (p > FALSE_ALARM) == masked
 
 
 @pytest.mark.parametrize("change", [None, zero, repeated], ids=["masks", "no-masks", "one-mask"])

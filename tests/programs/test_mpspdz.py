@@ -32,7 +32,7 @@ from .test_client_masks import product
 from .test_conversions import trit_inputs
 from .test_rlwe import N as DEGREE
 from .test_rlwe import automorphism, ntt, residues, words, zero_encryption
-from .test_rounding import border_instances, masks
+from .test_rounding import border_instances, carry_rows, cut, masks, uniform
 from .test_samplers import clear_knuth, knuth_inputs
 
 pytestmark = [
@@ -197,6 +197,20 @@ def test_rounding(tmp_path: Path, backend: Backend, program: str, contributors: 
             second = head | {"t": t, "receiver": 1}
             _, outputs = field.run(f"{program}_odd_field", second, private, outputs[0], [v % t for v in z])
             assert np.array_equal(outputs[1] % t, messages)
+
+
+@RINGS
+@pytest.mark.parametrize(("summands", "contributors"), [(2, 2), (3, 2)])
+def test_carries(tmp_path: Path, backend: Backend, summands: int, contributors: int) -> None:
+    ell, t = 46, 65537
+    z, messages = border_instances(t, ell)
+    low, high = cut(z, ell, t, summands)
+    private = {i: uniform(1, carry_rows(summands) * len(z)) for i in range(contributors)}
+    head = {"summands": summands, "contributors": contributors, "size": len(z)}
+    _, outputs = mpspdz.MpSpdz(tmp_path / "ring", backend).run("round_carry_odd_ring", head | {"l": ell}, private, shares=low)
+    field = mpspdz.MpSpdz(tmp_path / "field", FIELD_OF[backend.protocol].over(f"F_{t}"))
+    _, outputs = field.run("round_carry_odd_field", head | {"t": t, "receiver": 1}, private, outputs[0], high)
+    assert np.array_equal(outputs[1] % t, messages)
 
 
 def test_the_circuit_with_macs_needs_masks_alone(tmp_path: Path) -> None:

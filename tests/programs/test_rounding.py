@@ -49,11 +49,10 @@ def power2(program: str, z: list[int], ell: int, j: int, ring: Backend, private:
 def odd(program: str, z: list[int], ell: int, t: int, ring: Backend, field: Backend, private: Any, k: int = 64) -> np.ndarray:
     """Messages that the two runs of a program open, t an odd prime."""
     contributors, size = len(private), len(z)
-    inputs = {"masks": "inputs", "r_at": 0} if program == "round_ltz_circuit" else {}
-    arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": k, **inputs}
+    arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": k}
     first: Outcome = run(f"{program}_odd_ring", arguments, ring, private=private, shares=[v % 2**ell for v in z])
     assert first.public.min() >= 0
-    arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0, **inputs}
+    arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0}
     second = run(f"{program}_odd_field", arguments, field.over(f"F_{t}"), private=private, public=first.public, shares=[v % t for v in z])
     return second.public % t
 
@@ -75,23 +74,58 @@ def test_circuit_is_exact_for_odd_t(ring: Backend, field: Backend, contributors:
     assert np.array_equal(odd("round_ltz_circuit", z, ell, t, ring, field, private), messages)
 
 
+def cut(z: list[int], ell: int, t: int, summands: int) -> tuple[list[int], list[int]]:
+    """Sums of the low parts, over the integers, and of the high parts, modulo t, of summands of z modulo t * 2^l: random ones, and the largest."""
+    low, high = [], []
+    for i, value in enumerate(z):
+        given = [int(RNG.integers(0, t)) * 2**ell + int(RNG.integers(0, 2**ell)) if i % 4 else t * 2**ell - 1 for _ in range(summands - 1)]
+        given.append((value - sum(given)) % (t * 2**ell))
+        low.append(sum(v % 2**ell for v in given))
+        high.append(sum(v >> ell for v in given) % t)
+    return low, high
+
+
 @BOTH
-@pytest.mark.parametrize("contributors", [2, 3])
-@pytest.mark.parametrize(("ell", "t"), [(4, 3), (46, 65537)])
-def test_circuit_is_exact_with_masks_that_are_joint_integers(ring: Backend, field: Backend, contributors: int, ell: int, t: int) -> None:
-    """Nobody inputs anything: both runs read shares of the same integers."""
+@pytest.mark.parametrize("stores", [False, True], ids=["inputs", "stored"])
+@pytest.mark.parametrize(("summands", "contributors"), [(2, 1), (2, 2), (3, 2), (3, 3), (4, 3)])
+@pytest.mark.parametrize(("ell", "t"), [(4, 3), (46, 65537), (60, 65537)])
+def test_carry_is_exact(ring: Backend, field: Backend, summands: int, contributors: int, stores: bool, ell: int, t: int) -> None:
+    """Random bits that contributors give, or joint integers of which both runs read shares."""
     z, messages = border_instances(t, ell)
-    size, rows = len(z), carry_rows(contributors) + 1
-    r, bits = RNG.integers(0, 1 << ell, (contributors, size)), RNG.integers(0, 2, (rows, contributors, size))
-    r[:, 0] = (1 << ell) - 1  # the largest carry
-    total = [int(sum(map(int, column))) for column in r.T]
-    arguments: dict[str, Any] = {"contributors": contributors, "size": size, "l": ell, "at": 0, "ring_length": 64, "masks": "stored", "r_at": size}
-    stored = [*(v % 2**ell for v in z), *total, *bits.sum(1).ravel().tolist()]
-    first = run("round_ltz_circuit_odd_ring", arguments, ring, shares=stored)
-    arguments = {"contributors": contributors, "size": size, "l": ell, "t": t, "receiver": "all", "at": 0, "masks": "stored", "r_at": size}
-    stored = [*(v % t for v in z), *(v % t for v in total), *bits.transpose(1, 0, 2).ravel().tolist()]
-    second = run("round_ltz_circuit_odd_field", arguments, field.over(f"F_{t}"), public=first.public, shares=stored)
+    low, high = cut(z, ell, t, summands)
+    size, rows = len(z), carry_rows(summands)
+    bits = RNG.integers(0, 2, (rows, contributors, size))
+    private = None if stores else {i: bits[:, i].ravel() for i in range(contributors)}
+    head: dict[str, Any] = {"summands": summands, "contributors": contributors, "size": size}
+    tail = {"at": 0, "masks": "stored" if stores else "inputs", "r_at": size if stores else 0}
+    stored = bits.sum(1).ravel().tolist() if stores else []
+    first = run("round_carry_odd_ring", {**head, "l": ell, "at": 0, "ring_length": 64, **tail}, ring, private=private, shares=[*low, *stored])
+    assert set(first.public.tolist()) <= {0, 1}
+    masked = np.array(low) >> ell
+    for row, opened in enumerate(first.public.reshape(rows, size)):
+        assert np.array_equal(opened, (masked >> row & 1) ^ bits[row].sum(0) % 2)
+    stored = bits.transpose(1, 0, 2).ravel().tolist() if stores else []
+    field = field.over(f"F_{t}")
+    second = run(
+        "round_carry_odd_field", {**head, "t": t, "receiver": "all", **tail}, field, private=private, public=first.public, shares=[*high, *stored]
+    )  # fmt: skip
     assert np.array_equal(second.public % t, messages)
+
+
+def test_every_carry_of_a_small_ring() -> None:
+    """All sums of low parts of three summands, in a ring with no bit to spare."""
+    ell, summands, field = 4, 3, REPLICATED_FIELD
+    low = list(range(summands * (2**ell - 1) + 1))
+    size = len(low)
+    private = {i: RNG.integers(0, 2, 2 * size) for i in range(2)}
+    head = {"summands": summands, "contributors": 2, "size": size}
+    tail = {"at": 0, "masks": "inputs", "r_at": 0}
+    ring = Backend("ring", 3, f"Z2^{ell + 2}", 1)
+    first = run("round_carry_odd_ring", {**head, "l": ell, "at": 0, "ring_length": ell + 2, **tail}, ring, private=private, shares=low)
+    second = run(
+        "round_carry_odd_field", {**head, "t": 5, "receiver": "all", **tail}, field.over("F_5"), private=private, public=first.public, shares=[0] * size
+    )  # fmt: skip
+    assert np.array_equal(second.public % 5, np.array(low) >> ell)
 
 
 @BOTH

@@ -649,6 +649,63 @@ def rlwe_switch_key(
     )
 
 
+def round_carry_odd_field(
+    *,
+    summands: int,
+    contributors: int,
+    size: int,
+    t: int,
+    receiver: int | Literal["all"],
+    x: Segment | None = None,
+    masks: Literal["inputs", "stored"] = "inputs",
+    r: Segment | None = None,
+) -> Call:
+    """Exact decryption for an odd t without a mask, second of two runs, in F_t: m = x + floor(y / 2^l), for the sum x of the high parts.
+
+    Offline rounds: ``(1 if masks == 'inputs' else 0) + d``
+    Online rounds: ``1``
+    Bytes: ``size*w*((C*contributors*INPUT if masks == 'inputs' else 0) + C*(contributors-1)*MUL + SEND)``
+    Reads x (size shares) at ``at``.
+    Reads r ((summands-1).bit_length()*contributors*size if masks == 'stored' else 0 shares) at ``r_at``.
+    Output: m, size words, to the receiver.
+    """
+    optional = given(
+        (position("round_carry_odd_field", "x", x, 0, size), 0),
+        (masks, "inputs"),
+        (position("round_carry_odd_field", "r", r, 0, (summands-1).bit_length()*contributors*size if masks == "stored" else 0), 0),
+    )
+    return Call("round_carry_odd_field", [summands, contributors, size, t, receiver, *optional])
+
+
+def round_carry_odd_ring(
+    *,
+    summands: int,
+    contributors: int,
+    size: int,
+    l: int,
+    y: Segment | None = None,
+    ring_length: int = 64,
+    masks: Literal["inputs", "stored"] = "inputs",
+    r: Segment | None = None,
+) -> Call:
+    """Exact decryption for an odd t without a mask, first of two runs, in Z_2^k: the carry floor(y / 2^l) of the sum y of low parts.
+
+    Rounds: ``(1 if masks == 'inputs' else 0) + ring_bits_levels(m) + 1``
+    Bytes: ``(size*w*C*contributors*INPUT if masks == 'inputs' else 0) + ring_bits_ands(m, l)*AND(size) + C*ROW(size)``
+    Reads y (size shares) at ``at``.
+    Reads r ((summands-1).bit_length()*size if masks == 'stored' else 0 shares) at ``r_at``.
+    y: in [0, summands * 2^l), modulo 2^k.
+    Output: C vectors of size bits, to all.
+    """
+    optional = given(
+        (position("round_carry_odd_ring", "y", y, 0, size), 0),
+        (ring_length, 64),
+        (masks, "inputs"),
+        (position("round_carry_odd_ring", "r", r, 0, (summands-1).bit_length()*size if masks == "stored" else 0), 0),
+    )
+    return Call("round_carry_odd_ring", [summands, contributors, size, l, *optional])
+
+
 def round_field_close(*, size: int, l: int, q: int, t: int, destination: int | Literal["all", "share"], rows: Segment | None = None) -> Call:
     """Exact decryption over prime fields alone, second of two runs, modulo t: m = ((q - 1)/2 - c + v)/q - [c < v], for what `round_field_open`
     opened, c.
@@ -800,22 +857,17 @@ def round_ltz_circuit_odd_field(
     t: int,
     receiver: int | Literal["all"],
     z: Segment | None = None,
-    masks: Literal["inputs", "stored"] = "inputs",
-    r: Segment | None = None,
 ) -> Call:
     """Exact decryption for an odd t, second of two runs, in F_t with z mod t: m = 2^(-l) * (z - z' + R) - c - u.
 
-    Offline rounds: ``(1 if masks == 'inputs' else 0) + C``
+    Offline rounds: ``1 + C``
     Online rounds: ``1``
-    Bytes: ``size*w*(((C+2)*contributors*INPUT if masks == 'inputs' else 0) + (C+1)*(contributors-1)*MUL + SEND)``
+    Bytes: ``size*w*((C+2)*contributors*INPUT + (C+1)*(contributors-1)*MUL + SEND)``
     Reads z (size shares) at ``at``.
-    Reads r ((((contributors-1).bit_length()+1)*contributors+1)*size if masks == 'stored' else 0 shares) at ``r_at``.
     Output: m, size words, to the receiver.
     """
     optional = given(
         (position("round_ltz_circuit_odd_field", "z", z, 0, size), 0),
-        (masks, "inputs"),
-        (position("round_ltz_circuit_odd_field", "r", r, 0, (((contributors-1).bit_length()+1)*contributors+1)*size if masks == "stored" else 0), 0),
     )
     return Call("round_ltz_circuit_odd_field", [contributors, size, l, t, receiver, *optional])
 
@@ -847,31 +899,18 @@ def round_ltz_circuit_odd_field_online(
     return Call("round_ltz_circuit_odd_field_online", [size, l, t, destination, *optional], {"messages": size if destination == "share" else 0})
 
 
-def round_ltz_circuit_odd_ring(
-    *,
-    contributors: int,
-    size: int,
-    l: int,
-    z: Segment | None = None,
-    ring_length: int = 64,
-    masks: Literal["inputs", "stored"] = "inputs",
-    r: Segment | None = None,
-) -> Call:
+def round_ltz_circuit_odd_ring(*, contributors: int, size: int, l: int, z: Segment | None = None, ring_length: int = 64) -> Call:
     """Exact decryption for an odd t, first of two runs: `round_ltz_circuit` in Z_2^k with z mod 2^l.
 
-    Offline rounds: ``(1 if masks == 'inputs' else 0) + ring_bits_levels(m) + (1 if C else 0)``
+    Offline rounds: ``1 + ring_bits_levels(m) + (1 if C else 0)``
     Online rounds: ``2 + ceil(log2(l))``
-    Bytes: ``(size*w*(C+2)*contributors*INPUT if masks == 'inputs' else 0) + OPEN*ceil(size*l/8) + (ring_bits_ands(m) + below_ands(l))*AND(size)
-    + (C+1)*ROW(size)``
+    Bytes: ``size*w*(C+2)*contributors*INPUT + OPEN*ceil(size*l/8) + (ring_bits_ands(m) + below_ands(l))*AND(size) + (C+1)*ROW(size)``
     Reads z (size shares) at ``at``.
-    Reads r (((contributors-1).bit_length()+2)*size if masks == 'stored' else 0 shares) at ``r_at``.
     Output: z', then C + 1 vectors of size bits, to all.
     """
     optional = given(
         (position("round_ltz_circuit_odd_ring", "z", z, 0, size), 0),
         (ring_length, 64),
-        (masks, "inputs"),
-        (position("round_ltz_circuit_odd_ring", "r", r, 0, ((contributors-1).bit_length()+2)*size if masks == "stored" else 0), 0),
     )
     return Call("round_ltz_circuit_odd_ring", [contributors, size, l, *optional])
 

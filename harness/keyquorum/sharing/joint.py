@@ -42,43 +42,58 @@ def joined_name(purpose: str, names: Sequence[KeyTest]) -> KeyTest:
     return np.frombuffer(digest[: names[0].size], dtype=np.uint8).copy()
 
 
-class JointMasks:
-    """Masks of one rounding: R, a sum of numbers uniform in [0, 2^length), and vectors of random bits, each of which is the XOR of a bit of each summand.
+class JointBits:
+    """Vectors of random bits, each of which is the XOR of a bit of each summand, for two domains.
 
-    They are drawn for ``size`` coefficients, among all ``parties`` of a committee whose shares have ``parts`` elements. Every party calls this. A mask hides one value: use an object for one
-    rounding. Rounds: those of two tosses, which name the draws."""
+    They are drawn for ``size`` coefficients, among all ``parties`` of a committee whose shares have ``parts`` elements. Every party calls this. A bit hides one value. Rounds: those of a toss, which
+    names the draw."""
+
+    def __init__(
+        self, backend: Backend, protocol: str, parties: int, threshold: int, parts: int, size: int, vectors: int, seed: bytes | None = None,
+    ) -> None:  # fmt: skip
+        self.summands = joint_summands(protocol, parties, threshold)
+        self._parts = parts
+        self._bits = _draw(backend, protocol, vectors * size, 1, threshold, seed)
+
+    def append_sums(self, shares: Persistence, protocol: str, domain: str) -> None:
+        """Appends the vectors of sums of bits, as `round_carry_odd_ring` and `round_mask_odd_bits` read them."""
+        shares.append_joint(protocol, domain, self._bits.shares(domain), self._parts, self._bits.name)
+
+    def append_bits(self, shares: Persistence, protocol: str, domain: str) -> None:
+        """Appends of each summand its bits, as `round_carry_odd_field` and `round_mask_odd_field` read them."""
+        for summand in range(self.summands):
+            shares.append_joint(protocol, domain, self._bits.indicators(domain, summand, 1), self._parts, self._bits.name)
+
+
+class JointMasks(JointBits):
+    """Masks of one rounding: R, a sum of numbers uniform in [0, 2^length), and :class:`JointBits`, a vector for each bit of the carry of R and one for the comparison.
+
+    A mask hides one value: use an object for one rounding. Rounds: those of two tosses, which name the draws."""
 
     def __init__(
         self, backend: Backend, protocol: str, parties: int, threshold: int, parts: int, size: int, length: int, seed: bytes | None = None,
     ) -> None:  # fmt: skip
-        if not isinstance(backend, Embedded):
-            raise ParameterError(f"{protocol}: the {backend.name} backend takes no joint integers, which this committee needs: leave out --backend")
-        self.summands = joint_summands(protocol, parties, threshold)
-        self.vectors = (self.summands - 1).bit_length() + 1
-        """Vectors of bits: one for each bit of the carry of R, and one for the comparison."""
-        self._parts, self._length = parts, length
-        draw = backend.session.joint_integers
-        self._words: JointIntegers = draw(protocol, size, length, 1, threshold, seed)
-        self._bits: JointIntegers = draw(protocol, self.vectors * size, 1, 1, threshold, seed)
+        summands = joint_summands(protocol, parties, threshold)
+        self._length = length
+        self._words = _draw(backend, protocol, size, length, threshold, seed)
+        super().__init__(backend, protocol, parties, threshold, parts, size, (summands - 1).bit_length() + 1, seed)
 
     def append_words(self, shares: Persistence, protocol: str, domain: str) -> None:
         """Appends R."""
         shares.append_joint(protocol, domain, self._words.shares(domain), self._parts, self._words.name)
-
-    def append_sums(self, shares: Persistence, protocol: str, domain: str) -> None:
-        """Appends the vectors of sums of bits: after R, as `round_ltz_circuit_odd_ring` reads them."""
-        shares.append_joint(protocol, domain, self._bits.shares(domain), self._parts, self._bits.name)
-
-    def append_bits(self, shares: Persistence, protocol: str, domain: str) -> None:
-        """Appends of each summand its bits: after R, as `round_ltz_circuit_odd_field` and `round_mask_odd_field` read them."""
-        for summand in range(self.summands):
-            shares.append_joint(protocol, domain, self._bits.indicators(domain, summand, 1), self._parts, self._bits.name)
 
     def append_places(self, shares: Persistence, protocol: str, domain: str) -> None:
         """Appends the bits of R: of each summand its lowest one first, as `round_mask_odd_bits` reads them."""
         for summand in range(self.summands):
             for place in range(self._length):
                 shares.append_joint(protocol, domain, self._words.bits(domain, summand, place), self._parts, self._words.name)
+
+
+def _draw(backend: Backend, protocol: str, count: int, bits: int, threshold: int, seed: bytes | None) -> JointIntegers:
+    if not isinstance(backend, Embedded):
+        raise ParameterError(f"{protocol}: the {backend.name} backend takes no joint integers, which this committee needs: leave out --backend")
+    drawn: JointIntegers = backend.session.joint_integers(protocol, count, bits, 1, threshold, seed)
+    return drawn
 
 
 class JointNoise:

@@ -1,7 +1,8 @@
 """Exact decryption: phases modulo q become messages modulo t by rounding inside the MPC (docs/pages/decryption.md).
 
-The summands u_i of a phase w = sum of u_i mod q are scaled to z = t 2^l w/q + 2^(l-1) mod t 2^l by whoever knows them. The programs of
-the roundings `round_ltz_circuit` and `round_mask_open` remove the noise: one run modulo 2^l, and one modulo t.
+The summands u_i of a phase w = sum of u_i mod q are scaled to z = t 2^l w/q + 2^(l-1) mod t 2^l by whoever knows them. Two runs of
+programs remove the noise, one modulo 2^k and one modulo t. For `round_ltz_circuit` the summands of z are cut at bit l too, and the runs
+compute the carry of the low parts; `round_mask_open` opens z under a mask.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import addmod, mulmod_scalar, scale_round
+from keyquorum._engine import addmod, mulmod_scalar, scale_round, submod
 from keyquorum.backends.base import Backend
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest
@@ -22,13 +23,13 @@ from keyquorum.model.protocols import PROTOCOLS, Protocol
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Segment
 from keyquorum.programs.signatures import (
-    round_ltz_circuit_odd_field,
-    round_ltz_circuit_odd_ring,
+    round_carry_odd_field,
+    round_carry_odd_ring,
     round_mask_open_odd_field,
     round_mask_open_odd_ring,
     sum_inputs,
 )
-from keyquorum.sharing.joint import JointMasks, named
+from keyquorum.sharing.joint import JointBits, JointMasks, named
 from keyquorum.sharing.randomness import uniform_bits, wipe
 
 Ints = NDArray[np.int64]
@@ -139,6 +140,11 @@ class RoundingGroup:
         assert self.backend is not None
         return JointMasks(self.backend, self.ring_protocol, len(self.numbers), self.contributors - 1, self.parts, size, length, seed)
 
+    def bits(self, size: int, vectors: int, seed: bytes | None = None) -> JointBits:
+        """Random bits that are joint integers, among all parties."""
+        assert self.backend is not None
+        return JointBits(self.backend, self.ring_protocol, len(self.numbers), self.contributors - 1, self.parts, size, vectors, seed)
+
     def run(self, protocol: str, domain: str, call: Call, **options: Any) -> Ints:
         """Runs a program among the members."""
         assert self.backend is not None
@@ -152,20 +158,30 @@ def round_exactly(
     """Messages modulo t (centred) of phases modulo q, at the receiver; every member calls this. ``u``: [parts, size], our summands. ``names``: of the runs that made
     the phases, where runs have names."""
     length = rounding_length(q, t, group.summands)
-    ring, residues = map(Persistence.from_words, scaled_words(group, u, q, t, length))
+    low, residues = scaled_words(group, u, q, t, length)
+    if rounding == ROUNDINGS[0]:
+        residues = high_words(low, residues, t, length)
+    ring, field = Persistence.from_words(low), Persistence.from_words(residues)
     if group.reshare:
         # With MACs the summands become inputs of new sharings: what a party gives there is not tied to its share of the key.
         with context.phase("reshare"):
-            private, ring = ring.words[0].view(np.int64).copy(), Persistence()
+            private = ring.words[0].view(np.int64).copy()
+            ring.wipe()
+            ring = Persistence()
             inputs = sum_inputs(contributors=len(group.numbers), size=u.shape[1])
             domain = f"Z2^{_ring_bits(group, length)}"
             group.run(group.ring_protocol, domain, inputs, private=private, persistence=ring, seed=seed)
             wipe(private)
     with context.phase("rounding"):
-        if group.verified:
-            check_rounds(PROTOCOLS[context.committee.protocol], rounding)
-            return _round_verified(group, ring, residues, u.shape[1], length, t, seed, names)
-        return _round(group, ring, residues, u.shape[1], length, t, rounding, seed)
+        try:
+            if group.verified:
+                check_rounds(PROTOCOLS[context.committee.protocol], rounding)
+                return _carry_verified(group, ring, field, u.shape[1], length, t, seed, names)
+            rounded = _carry if rounding == ROUNDINGS[0] else _mask_open
+            return rounded(group, ring, field, u.shape[1], length, t, seed)
+        finally:
+            ring.wipe()
+            field.wipe()
 
 
 def scaled_words(group: RoundingGroup, u: Words, q: int, t: int, length: int) -> tuple[Words, Words]:
@@ -185,73 +201,78 @@ def scaled_words(group: RoundingGroup, u: Words, q: int, t: int, length: int) ->
     return ring, residues
 
 
+def high_words(low: Words, residues: Words, t: int, length: int) -> Words:
+    """Our summands of floor(z / 2^l) modulo t, of those of z modulo 2^l and modulo t ([parts, size] each), locally. Wipes ``residues``."""
+    rest = submod(residues.ravel(), low.ravel() % np.uint64(t), t)
+    high = mulmod_scalar(rest, pow(2, -length, t), t).reshape(low.shape)
+    wipe(rest, residues)
+    return high
+
+
 def _ring_bits(group: RoundingGroup, length: int) -> int:
     assert group.backend is not None
-    numbers = group.summands if group.verified else group.contributors  # of which the mask is the sum
-    return group.backend.ring_bits(length + max(1, (numbers - 1).bit_length()))
+    return group.backend.ring_bits(length + max(1, (max(group.summands, group.contributors) - 1).bit_length()))
 
 
-def _round(
-    group: RoundingGroup, ring: Persistence, residues: Persistence, size: int, length: int, t: int, rounding: str,
-    seed: bytes | None,
-) -> Ints:  # fmt: skip
-    contributors, contributes = group.contributors, group.me is not None and group.me < group.contributors
-    compares = rounding == "round_ltz_circuit"
-    rows = max(1, (contributors - 1).bit_length()) + int(compares)
-    in_ring, in_field = (
-        (round_ltz_circuit_odd_ring, round_ltz_circuit_odd_field) if compares else (round_mask_open_odd_ring, round_mask_open_odd_field)
-    )
-    private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)]) if contributes else None
-    ring_bits = _ring_bits(group, length)
-    opened = group.run(
-        group.ring_protocol, f"Z2^{ring_bits}", in_ring(contributors=contributors, size=size, l=length, ring_length=ring_bits),
-        private=private, persistence=ring, seed=seed,
-    )  # fmt: skip
-    opened[:size] %= 1 << length
-    opened[size:] &= 1
-    result = group.run(
-        group.field_protocol, f"F_{t}", in_field(contributors=contributors, size=size, l=length, t=t, receiver=group.receiver),
-        private=private, public=[opened], persistence=residues, seed=seed,
-    )  # fmt: skip
-    if private is not None:
-        wipe(private)
-    return result
+def _carry(group: RoundingGroup, ring: Persistence, field: Persistence, size: int, length: int, t: int, seed: bytes | None) -> Ints:
+    """`round_carry_odd_ring` and `round_carry_odd_field`: the carry of the low parts is added to the high parts."""
+    contributors, summands, bits = group.contributors, group.summands, _ring_bits(group, length)
+    rows = (summands - 1).bit_length()
+    private = uniform_bits(size * rows, 1) if group.me is not None and group.me < contributors else None
+    first = round_carry_odd_ring(summands=summands, contributors=contributors, size=size, l=length, ring_length=bits)
+    second = round_carry_odd_field(summands=summands, contributors=contributors, size=size, t=t, receiver=group.receiver)
+    try:
+        opened = group.run(group.ring_protocol, f"Z2^{bits}", first, private=private, persistence=ring, seed=seed)
+        return group.run(group.field_protocol, f"F_{t}", second, private=private, public=[opened & 1], persistence=field, seed=seed)
+    finally:
+        if private is not None:
+            wipe(private)
 
 
-def _round_verified(
-    group: RoundingGroup, ring: Persistence, residues: Persistence, size: int, length: int, t: int, seed: bytes | None,
-    names: Sequence[KeyTest],
+def _carry_verified(
+    group: RoundingGroup, ring: Persistence, field: Persistence, size: int, length: int, t: int, seed: bytes | None, names: Sequence[KeyTest],
 ) -> Ints:  # fmt: skip
     """The same against a corrupted party: what it sends is checked by the protocols, and no party inputs anything.
 
-    z: each summand of a phase is held by two parties, one of whom is honest, and both scale it alike. So the honest parties hold shares of one z in each of the two domains, and the
-    two belong to the same phase. Masks: :mod:`keyquorum.sharing.joint`. Products and openings are checked before anything is opened that depends on them, and the receiver compares
-    two copies of the summand that it lacks (``Source/mpc/src/protocol/verified``).
+    z: each summand of a phase is held by two parties, one of whom is honest, and both scale and cut it alike. So the honest parties hold shares of the low parts of one z modulo 2^k, and of its high
+    parts modulo t, and the two belong to the same phase. Random bits: :mod:`keyquorum.sharing.joint`. Products and openings are checked before anything is opened that depends on them, and the
+    receiver compares two copies of the summand that it lacks (``Source/mpc/src/protocol/verified``).
     """
-    bits = _ring_bits(group, length)
+    summands, bits = group.summands, _ring_bits(group, length)
     ring_domain, field_domain = f"Z2^{bits}", f"F_{t}"
-    masks = group.masks(size, length, seed)
-    named(ring, group.ring_protocol, ring_domain, "phases modulo 2^l", names)
-    named(residues, group.field_protocol, field_domain, "phases modulo t", names)
+    joint = group.bits(size, (summands - 1).bit_length(), seed)
+    named(ring, group.ring_protocol, ring_domain, "low parts of phases", names)
+    named(field, group.field_protocol, field_domain, "high parts of phases modulo t", names)
+    joint.append_sums(ring, group.ring_protocol, ring_domain)
+    rows = Segment(size, ring.length - size)
+    first = round_carry_odd_ring(
+        summands=summands, contributors=joint.summands, size=size, l=length, ring_length=bits, masks="stored", r=rows
+    )  # fmt: skip
+    opened = group.run(group.ring_protocol, ring_domain, first, persistence=ring, seed=seed)
+    joint.append_bits(field, group.field_protocol, field_domain)
+    rows = Segment(size, field.length - size)
+    second = round_carry_odd_field(
+        summands=summands, contributors=joint.summands, size=size, t=t, receiver=group.receiver, masks="stored", r=rows
+    )  # fmt: skip
+    return group.run(group.field_protocol, field_domain, second, public=[opened & 1], persistence=field, seed=seed)
+
+
+def _mask_open(group: RoundingGroup, ring: Persistence, residues: Persistence, size: int, length: int, t: int, seed: bytes | None) -> Ints:
+    """`round_mask_open_odd_ring` and `round_mask_open_odd_field`: z is opened under a mask, modulo 2^l."""
+    contributors, bits = group.contributors, _ring_bits(group, length)
+    rows = max(1, (contributors - 1).bit_length())
+    contributes = group.me is not None and group.me < contributors
+    private = np.concatenate([uniform_bits(size, length), uniform_bits(size * rows, 1)]) if contributes else None
+    first = round_mask_open_odd_ring(contributors=contributors, size=size, l=length, ring_length=bits)
+    second = round_mask_open_odd_field(contributors=contributors, size=size, l=length, t=t, receiver=group.receiver)
     try:
-        masks.append_words(ring, group.ring_protocol, ring_domain)
-        masks.append_sums(ring, group.ring_protocol, ring_domain)
-        first = round_ltz_circuit_odd_ring(
-            contributors=masks.summands, size=size, l=length, ring_length=bits, masks="stored", r=Segment(size, (masks.vectors + 1) * size)
-        )
-        opened = group.run(group.ring_protocol, ring_domain, first, persistence=ring, seed=seed)
+        opened = group.run(group.ring_protocol, f"Z2^{bits}", first, private=private, persistence=ring, seed=seed)
         opened[:size] %= 1 << length
         opened[size:] &= 1
-        masks.append_words(residues, group.field_protocol, field_domain)
-        masks.append_bits(residues, group.field_protocol, field_domain)
-        second = round_ltz_circuit_odd_field(
-            contributors=masks.summands, size=size, l=length, t=t, receiver=group.receiver, masks="stored",
-            r=Segment(size, (masks.vectors * masks.summands + 1) * size),
-        )  # fmt: skip
-        return group.run(group.field_protocol, field_domain, second, public=[opened], persistence=residues, seed=seed)
+        return group.run(group.field_protocol, f"F_{t}", second, private=private, public=[opened], persistence=residues, seed=seed)
     finally:
-        ring.wipe()
-        residues.wipe()
+        if private is not None:
+            wipe(private)
 
 
 def rounding_length(q: int, t: int, summands: int = 3) -> int:

@@ -233,6 +233,7 @@ class _Builder:
             stored += [r, *reached, np.stack([a, b, a & b], axis=1).ravel()]
         online = signatures.round_ltz_ring_online(size=degree, t=PLAIN_MODULUS, k=bits, destination=1, block=BLOCK)
         yield from self.case(online, shares=np.concatenate(stored))
+        yield from self.carries(n)
 
     def rounding(self, compares: bool, n: int) -> Iterator[Case]:
         """By `round_ltz_circuit`, which compares, or by `round_mask_open`."""
@@ -255,6 +256,18 @@ class _Builder:
             ring = Case(first.program, "", first.words, RING, private=private, shares=z % (1 << ell))
             opened = np.array(reference(ring).public, dtype=np.int64)
             yield from self.case(second, domain=f"F_{t}", private=private, public=opened, shares=z % t)
+
+    def carries(self, n: int) -> Iterator[Case]:
+        """Rounding without a mask, of sums of three summands."""
+        ell, t, summands = 46, PLAIN_MODULUS, 3
+        low, high = self.rng.integers(0, summands << ell, n), self.rng.integers(0, t, n)
+        private = self.inputs(lambda: self.uniform(1, (summands - 1).bit_length() * n))
+        first = signatures.round_carry_odd_ring(summands=summands, contributors=CONTRIBUTORS, size=n, l=ell)
+        yield from self.case(first, private=private, shares=low)
+        second = signatures.round_carry_odd_field(summands=summands, contributors=CONTRIBUTORS, size=n, t=t, receiver=1)
+        if runs_on(self.protocol, second.program, ""):
+            opened = np.array(reference(Case(first.program, "", first.words, RING, private=private, shares=low)).public, dtype=np.int64)
+            yield from self.case(second, domain=f"F_{t}", private=private, public=opened, shares=high)
 
     def samples(self) -> Iterator[Case]:
         """Rows that headers state, with random inputs."""
