@@ -242,6 +242,7 @@ def test_length_of_the_rounding() -> None:
         q = api.load_parameters(name).coeff_modulus[0]
         assert 1 << rounding_length(q, T) > 4 * q - 1
     assert rounding_length((1 << 60) - 1, T) == 50
+    assert [rounding_length((1 << 57) - 13, 257, n) for n in (3, 8, 9, 16)] == [59, 60, 60, 60]
     with pytest.raises(ParameterError, match="too wide for exact decryption"):
         rounding_length((1 << 60) - 1, (1 << 60) - 3)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from keyquorum._engine import addmod, mulmod_scalar, scale_round, submod
 from keyquorum.backends.base import Backend
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.persistence import KeyTest, wiped_on_failure
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import PROTOCOLS, Protocol
 from keyquorum.parties.context import PartyContext
@@ -36,7 +36,7 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 LENGTH_MAX = 61
-"""Largest l: the masked sum needs one bit more in a 64-bit word."""
+"""Largest l."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 
 
@@ -162,26 +162,33 @@ def round_exactly(
     if rounding == ROUNDINGS[0]:
         residues = high_words(low, residues, t, length)
     ring, field = Persistence.from_words(low), Persistence.from_words(residues)
-    if group.reshare:
-        # With MACs the summands become inputs of new sharings: what a party gives there is not tied to its share of the key.
-        with context.phase("reshare"):
-            private = ring.words[0].view(np.int64).copy()
-            ring.wipe()
-            ring = Persistence()
-            inputs = sum_inputs(contributors=len(group.numbers), size=u.shape[1])
-            domain = f"Z2^{_ring_bits(group, length)}"
-            group.run(group.ring_protocol, domain, inputs, private=private, persistence=ring, seed=seed)
-            wipe(private)
-    with context.phase("rounding"):
-        try:
+    try:
+        if group.reshare:
+            # With MACs the summands become inputs of new sharings: what a party gives there is not tied to its share of the key.
+            with context.phase("reshare"):
+                ring = _reshared(group, ring, u.shape[1], length, seed)
+        with context.phase("rounding"):
             if group.verified:
                 check_rounds(PROTOCOLS[context.committee.protocol], rounding)
                 return _carry_verified(group, ring, field, u.shape[1], length, t, seed, names)
             rounded = _carry if rounding == ROUNDINGS[0] else _mask_open
             return rounded(group, ring, field, u.shape[1], length, t, seed)
-        finally:
-            ring.wipe()
-            field.wipe()
+    finally:
+        ring.wipe()
+        field.wipe()
+
+
+def _reshared(group: RoundingGroup, ring: Persistence, size: int, length: int, seed: bytes | None) -> Persistence:
+    """A new sharing of the sum of the summands that ``ring`` holds, which every party inputs."""
+    private, shares = ring.words[0].view(np.int64).copy(), Persistence()
+    ring.wipe()
+    inputs = sum_inputs(contributors=len(group.numbers), size=size)
+    try:
+        with wiped_on_failure(shares):
+            group.run(group.ring_protocol, f"Z2^{_ring_bits(group, length)}", inputs, private=private, persistence=shares, seed=seed)
+    finally:
+        wipe(private)
+    return shares
 
 
 def scaled_words(group: RoundingGroup, u: Words, q: int, t: int, length: int) -> tuple[Words, Words]:
@@ -203,9 +210,10 @@ def scaled_words(group: RoundingGroup, u: Words, q: int, t: int, length: int) ->
 
 def high_words(low: Words, residues: Words, t: int, length: int) -> Words:
     """Our summands of floor(z / 2^l) modulo t, of those of z modulo 2^l and modulo t ([parts, size] each), locally. Wipes ``residues``."""
-    rest = submod(residues.ravel(), low.ravel() % np.uint64(t), t)
+    low_modulo_t = low.ravel() % np.uint64(t)
+    rest = submod(residues.ravel(), low_modulo_t, t)
     high = mulmod_scalar(rest, pow(2, -length, t), t).reshape(low.shape)
-    wipe(rest, residues)
+    wipe(low_modulo_t, rest, residues)
     return high
 
 
@@ -282,7 +290,8 @@ def rounding_length(q: int, t: int, summands: int = 3) -> int:
     2^l > summands q every phase is rounded as the exact fraction would be. For three that is so for q of up to 59 bits and t of up
     to 125 - 2 log2 q bits. Beyond, noise must stay below (1/2 - summands/2^(l+1)) q/t.
     """
-    length = min(q.bit_length() + (summands - 1).bit_length(), LENGTH_MAX, 127 - q.bit_length() - t.bit_length())
+    carry = max(1, (summands - 1).bit_length())  # which fits a word beside l bits
+    length = min(q.bit_length() + (summands - 1).bit_length(), LENGTH_MAX, 64 - carry, 127 - q.bit_length() - t.bit_length())
     if length < 8:
         raise ParameterError(f"plain modulus {t} and prime {q} are too wide for exact decryption: take smaller ones")
     return length

@@ -146,6 +146,7 @@ impl Kernel for ProductsOfLanes<'_> {
         let length = self.x.len() >> self.variables;
         let mut sums = [0u128; POINTS];
         let mut bits = [0u64; POINTS];
+        let mut added = 0;
         for j in 0..length {
             for (place, piece) in PLACES.iter().zip(self.y.chunks_exact(length)) {
                 if let (Some(to), Some(word)) = (bits.get_mut(*place), piece.get(j)) {
@@ -178,10 +179,16 @@ impl Kernel for ProductsOfLanes<'_> {
                     let point = coordinates.map_or(0, |(finite, infinite)| finite + 2 * infinite);
                     if let (Some(sum), Some(bits)) = (sums.get_mut(point), bits.get(point)) {
                         *sum ^= multiply(*factor, x & bits);
+                        added += 1;
                     }
                 }
             }
         }
+        assert!(
+            added == length * pieces * pieces,
+            "internal error: {added} products in {} variables",
+            self.variables
+        );
         let result = sums.iter().take(points).map(|sum| reduce(*sum)).collect();
         sums.zeroize();
         bits.zeroize();

@@ -9,6 +9,7 @@
 //! Steps have other sizes than those of the general check: a first one with 4 variables costs little here.
 
 use keyquorum_math::{Domain, selected_words};
+use zeroize::Zeroize;
 
 use super::check::{
     Claim, Task, evaluated, last_terms, ones, pad, reduce, repetitions, steps, verify,
@@ -97,7 +98,9 @@ fn polynomial(
 ) -> Result<Vec<u64>> {
     let mut sums = vec![0; 3usize.pow(variables as u32)];
     for (x, y) in zip(&x.parts, &y.parts)? {
-        Gf64.add_assign(&mut sums, &products_of_lanes(factors, x, y, variables));
+        let mut products = products_of_lanes(factors, x, y, variables);
+        Gf64.add_assign(&mut sums, &products);
+        products.zeroize();
     }
     sums.remove(ones(variables));
     Ok(sums)
