@@ -1,7 +1,7 @@
 """Exact decryption: phases modulo q become messages modulo t by rounding inside the MPC (docs/pages/decryption.md).
 
 The summands u_i of a phase w = sum of u_i mod q are scaled to z = t 2^l w/q + 2^(l-1) mod t 2^l by whoever knows them. Two runs of
-programs remove the noise, one modulo 2^k and one modulo t. For `round_ltz_circuit` the summands of z are cut at bit l too, and the runs
+programs remove the noise, one modulo 2^k and one modulo t. For `round_ltz_circuit` the summands of z are split at bit l, and the runs
 compute the carry of the low parts; `round_mask_open` opens z under a mask.
 """
 
@@ -36,7 +36,7 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 LENGTH_MAX = 61
-"""Largest l."""
+"""Largest l, for any number of summands."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
 
 
@@ -242,7 +242,7 @@ def _carry_verified(
 ) -> Ints:  # fmt: skip
     """The same against a corrupted party: what it sends is checked by the protocols, and no party inputs anything.
 
-    z: each summand of a phase is held by two parties, one of whom is honest, and both scale and cut it alike. So the honest parties hold shares of the low parts of one z modulo 2^k, and of its high
+    z: each summand of a phase is held by two parties, one of whom is honest, and both scale and split it alike. So the honest parties hold shares of the low parts of one z modulo 2^k, and of its high
     parts modulo t, and the two belong to the same phase. Random bits: :mod:`keyquorum.sharing.joint`. Products and openings are checked before anything is opened that depends on them, and the
     receiver compares two copies of the summand that it lacks (``Source/mpc/src/protocol/verified``).
     """
@@ -290,7 +290,7 @@ def rounding_length(q: int, t: int, summands: int = 3) -> int:
     2^l > summands q every phase is rounded as the exact fraction would be. For three that is so for q of up to 59 bits and t of up
     to 125 - 2 log2 q bits. Beyond, noise must stay below (1/2 - summands/2^(l+1)) q/t.
     """
-    carry = max(1, (summands - 1).bit_length())  # which fits a word beside l bits
+    carry = max(1, (summands - 1).bit_length())  # its bits and the l bits fit a word
     length = min(q.bit_length() + (summands - 1).bit_length(), LENGTH_MAX, 64 - carry, 127 - q.bit_length() - t.bit_length())
     if length < 8:
         raise ParameterError(f"plain modulus {t} and prime {q} are too wide for exact decryption: take smaller ones")

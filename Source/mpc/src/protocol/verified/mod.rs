@@ -44,7 +44,7 @@
 //! An opening is never sent on the strength of an unchecked one: both honest parties have the same opened values, or one of them stops in that round.
 //!
 //! *Error of the check.* Let the products have errors δ_i, not all zero, in a field of q elements. The check tosses its factors after all products, so Σ c_i δ_i = 0 with
-//! probability 1/q. A step with v variables sends claims of a polynomial of degree 2 in each of them; if the claim before was wrong, so is the polynomial,
+//! probability 1/q. (Of packed bits 64 have one tossed factor: `packed` says why that is as good.) A step with v variables sends claims of a polynomial of degree 2 in each of them; if the claim before was wrong, so is the polynomial,
 //! and at a tossed point the next claim is right with probability at most 2v/q (Schwartz-Zippel; the sum check of Lund, Fortnow, Karloff, Nisan, 1992; for shared products
 //! Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019, Boyle, Gilboa, Ishai, Nof, CCS 2019, and Goyal and Song, ePrint 2020/134). The last step multiplies by a tossed factor and compares with masked operands: 1/q more.
 //! A run of the check with V variables in all is wrong with probability at most (2V + 2)/q. Runs with tosses of their own are repeated side by side until the product is below 2^-40 ([`check::repetitions`]).
