@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .builder import LIMIT, NUMBERS, Builder, Var, constant
+from .builder import NUMBERS, Builder, Var, constant
 from .oracle import State
 
 POOLS = {"small": 100, "bit": 1, "wide": None}
-"""Numbers that inputs take, and their bounds."""
+"""Numbers that inputs take, and their bounds; None: any of 64 bits."""
 
 
 def elements(s: State, v: Var) -> list[int]:
@@ -40,7 +40,7 @@ def literal(b: Builder, size: int, bit: bool = False, bound: int | None = None, 
 
 def make(b: Builder, kind: str, size: int, bit: bool = False, bound: int | None = None) -> Var:
     """A new vector of numbers: a literal, one number repeated, or (secrets) an input."""
-    pools = [p for p, limit in POOLS.items() if (p == "bit" or not bit) and (bound is None or (limit or LIMIT) <= bound)]
+    pools = [p for p, limit in POOLS.items() if (p == "bit" or not bit) and (bound is None or (limit is not None and limit <= bound))]
     ways = ["literal", "repeated"] + (["input", "input"] if kind == "sint" and not b.pure and pools else [])
     way = b.choice(ways)
     if way == "input":

@@ -91,6 +91,15 @@ def test_programs_of_a_fresh_seed(record_property: Callable[[str, object], None]
     assert len(tally.runs) == len(EMBEDDED)
 
 
+@pytest.mark.parametrize("number", [2921596353, 5, 6])
+def test_the_oracle_takes_every_program(number: int) -> None:
+    """Programs keep the operands of comparisons within the lengths that engines see: the first seed once made inputs of 64 bits there."""
+    for program in collect(PROGRAMS, number):
+        for target in EMBEDDED:
+            if target.takes(program):
+                program.evaluate(target.domain, target.parties)
+
+
 @pytest.mark.parametrize("target", [t for t in EMBEDDED if t.shows_refusals], ids=lambda t: t.name)
 def test_refusals(pairs: list[refusals.Refusal], target: Target, tmp_path: Path) -> None:
     assert not check_refusals(pairs, target, embedded.run_text, tmp_path)
