@@ -16,25 +16,24 @@ PAGES = "docs/pages"
 EXAMPLES = tuple(f"examples/{path.name}" for path in sorted((ROOT / "examples").iterdir()) if path.suffix in (".md", ".py", ".ipynb"))
 RESULTS = tuple(str(path.relative_to(ROOT)) for pattern in ("*.md", "*.png", "report/*.png") for path in sorted((ROOT / "results").glob(pattern)))
 TEXTS = tuple(path.name for path in sorted(ROOT.glob("*.md")) if path.name != "README.md")
-PROJECT = (*TEXTS, *RESULTS, *EXAMPLES)
+PROJECT = (*TEXTS, *RESULTS, *EXAMPLES, "Programs/README.md", "Source/tfhe/README.md")
 """Files of the repository that the site has, too, under the same names in its folder ``project``."""
+PLACES = {"README.md": "index.md", **{name: f"project/{name}" for name in PROJECT}}
+"""Pages of the site, by the file of the repository that they show. The first page is README.md."""
 LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 ROLE = re.compile(r":(?:func|meth|class|mod|data|attr|exc):<code>~?([^<]*)</code>")
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Adds the files of :data:`PROJECT`."""
-    for name in PROJECT:
-        files.append(File.generated(config, f"project/{name}", abs_src_path=str(ROOT / name)))
+    """Adds the files of the repository that are outside of docs/pages."""
+    for name, page in PLACES.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / name)))
     return files
 
 
 def _in_repository(page: str) -> str:
     """Where the source of a page lies in the repository."""
-    for name in PROJECT:
-        if page == f"project/{name}":
-            return name
-    return f"{PAGES}/{page}"
+    return next((name for name, there in PLACES.items() if page == there), f"{PAGES}/{page}")
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
@@ -43,8 +42,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
     def follow(match: re.Match[str]) -> str:
         named = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))
-        if named in PROJECT:
-            there = f"project/{named}"
+        if named in PLACES:
+            there = PLACES[named]
         elif named.startswith(f"{PAGES}/"):
             there = named.removeprefix(f"{PAGES}/")
         else:
