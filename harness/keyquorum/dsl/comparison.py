@@ -5,7 +5,8 @@ Three methods, chosen by the capabilities of the engine:
 * rings whose shares split into summands: the bits of the summands are known to parties, a binary adder sums them [1];
 * other rings: x + r mod 2^m is opened for a random r with known bits, and a binary (or arithmetic) circuit corrects
   [2];
-* fields: the same with a mask that hides x statistically, which needs a field with more bits than x [3].
+* fields: the same with a mask that hides x statistically, which needs a field with more bits than x [3]. Where parties may be malicious the mask
+  is uniform in the field and hides every x; elsewhere it is bounded and hides an x in its range (:mod:`.masks`).
 
 The circuit for the correction is binary where the protocol has packed bits, otherwise arithmetic.
 
@@ -15,16 +16,11 @@ appendix. [3] Catrina and de Hoogh, "Improved primitives for secure multiparty i
 
 from __future__ import annotations
 
-import numpy as np
-
 from . import circuits
 from .circuits import ArithmeticBits, Logic, PackedBits, Row
 from .context import Run, Value
 from .errors import CompilerError
-
-
-def _logic(run: Run) -> Logic:
-    return PackedBits(run) if run.engine.has_binary else ArithmeticBits(run)
+from .masks import high_part, logic_of, random_rows, weighted
 
 
 def _splits(run: Run) -> bool:
@@ -56,14 +52,6 @@ def require_bits(run: Run, length: int, operation: str) -> None:
     )
 
 
-def weighted(run: Run, rows: list[Value]) -> Value:
-    """Sum of 2^i times row i."""
-    total = rows[0]
-    for i, row in enumerate(rows[1:], 1):
-        total = run.engine.add(total, run.engine.mul(row, run.clear_ints((pow(2, i, run.modulus),))))
-    return total
-
-
 def to_elements(run: Run, logic: Logic, row: Row, size: int) -> Value:
     """A row as secret elements 0 and 1. Packed bits cost one conversion."""
     engine = run.engine
@@ -74,27 +62,6 @@ def to_elements(run: Run, logic: Logic, row: Row, size: int) -> Value:
     return run.bits_to_clear(row) if row.kind == "cb" else engine.bit_to_arith(row)
 
 
-def _random_rows(run: Run, logic: Logic, count: int, size: int) -> tuple[list[Value], Value]:
-    """Random bits as rows of the logic, and the numbers that have these bits."""
-    engine = run.engine
-    if isinstance(logic, ArithmeticBits):
-        rows = [engine.random_bit(size) for _ in range(count)]
-        return rows, weighted(run, rows)
-    number, rows = engine.edabit(count, size)
-    return rows, number
-
-
-def random_integers(run: Run, length: int, size: int) -> Value:
-    """Uniform secret integers of ``length`` bits."""
-    engine = run.engine
-    centred = [p if 2 * p < run.modulus else p - run.modulus for p in (pow(2, i, run.modulus) for i in range(length))]
-    if run.bits <= 64:
-        powers = engine.clear(np.tile(np.array(centred, dtype=np.int64), size))
-    else:
-        powers = run.clear_ints(centred * size)
-    return engine.sum(engine.mul(engine.random_bit(length * size), powers), length)
-
-
 class _Masked:
     """x + 2^k + r opened (in a ring: mod 2^m), r random with known low bits: c mod 2^m = (x + r) mod 2^m."""
 
@@ -102,17 +69,15 @@ class _Masked:
         """``x``: integers of k bits, signed; m <= k: how many low bits of the mask are known."""
         engine = run.engine
         self.run, self.m = run, m
-        self.logic = _logic(run)
-        self.rows, self.low_mask = _random_rows(run, self.logic, m, x.size)
+        self.logic = logic_of(run)
+        self.rows, self.low_mask = random_rows(run, self.logic, m, x.size)
         masked = engine.add(x, self.low_mask)
         if run.is_ring:
             up = run.clear_ints((1 << (run.bits - m),))
             opened = engine.open(engine.mul(masked, up))
             self.opened = opened if m == run.bits else engine.clear_op(">>", opened, run.clear_ints((run.bits - m,)))
         else:
-            security = run.program.security
-            high = random_integers(run, k + security - m, x.size)
-            high = engine.mul(high, run.clear_ints((1 << m,)))
+            high = engine.mul(high_part(run, k, m, x.size), run.clear_ints((1 << m,)))
             shifted = engine.add(engine.add(masked, high), run.clear_ints((1 << k,)))
             opened = engine.open(shifted)
             self.opened = engine.clear_op("%", opened, run.clear_ints((1 << m,)))
@@ -191,8 +156,11 @@ def shift_right(run: Run, x: Value, k: int, m: int) -> Value:
 def negative(run: Run, x: Value, k: int) -> Value:
     """[x < 0] for integers of ``k`` bits, signed.
 
+    Where masks are uniform, the result is a bit for every element x of the field, also for one that is no such integer: the sign of x mod 2^k,
+    or of (x - q) mod 2^k. Bounded masks give what is above the lowest k - 1 bits.
+
     Levels: split rings 1 + ceil(log2 k) for three summands (the lowest position passes no carry on, which saves one) and a
-    conversion; others an opening, ceil(log2 k) and a conversion.
+    conversion; others an opening, ceil(log2 k) and a conversion (of arithmetic bits, with uniform masks: a product).
     """
     require_bits(run, k, "comparison")
     engine, x = run.engine, run.to_secret(x)
@@ -202,7 +170,7 @@ def negative(run: Run, x: Value, k: int) -> Value:
         p = [circuits.xor(logic, u, v) for u, v in zip(a, b, strict=True)]
         top = circuits.xor(logic, p[-1], circuits.carry_into(logic, g, p, 0, k - 1))
         return to_elements(run, logic, top, x.size)
-    if run.is_ring:
+    if run.is_ring or not run.program.options.bounded_masks:
         masked = _Masked(run, x, k, k)
         top = circuits.xor(masked.logic, masked.public[-1], masked.rows[-1])
         top = circuits.xor(masked.logic, top, masked.borrow(k - 1) if k > 1 else None)

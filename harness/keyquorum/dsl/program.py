@@ -30,12 +30,25 @@ class _Options:
     """``program.options``. ring: the ring size as text, or 0 over a field. field: the length of -F as text, or 0. The
     prime is known at run time only."""
 
-    def __init__(self, ring: int, field: int) -> None:
+    def __init__(self, ring: int, field: int, malicious: bool) -> None:
         self.ring: str | int = str(ring) if ring else 0
         self.field: str | int = str(field) if field else 0
         self.prime: int | None = None
         self.binary = 0
         self.garbled = False
+        self._bounded_masks = not malicious
+
+    @property
+    def bounded_masks(self) -> bool:
+        """Not in MP-SPDZ, where it has no effect: whether comparisons over fields have masks that hide numbers within their bit length alone. Such masks
+        take fewer random bits, and **reveal the high bits of every number that is longer**. The default under protocols with semi-honest security."""
+        return self._bounded_masks
+
+    @bounded_masks.setter
+    def bounded_masks(self, bounded: object) -> None:
+        if not isinstance(bounded, bool):
+            raise CompilerError(f"program.options.bounded_masks is True or False, not {bounded!r}")
+        self._bounded_masks = bounded
 
 
 class _Tape:
@@ -65,7 +78,8 @@ class Program:
         self.programs_dir = "Programs"
         ring = engine.modulus is None
         bits_alone = engine.domain == "bits"
-        self.options = _Options(engine.bits if ring and not bits_alone else 0, 0 if ring else options.field)
+        malicious = PROTOCOLS[engine.protocol].adversary == "malicious"
+        self.options = _Options(engine.bits if ring and not bits_alone else 0, 0 if ring else options.field, malicious)
         self.options.binary = WORD if bits_alone else 0
         self.prime: int | None = None
         self.bit_length: int = engine.bits - 1 if ring and not bits_alone else options.field or 64

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from . import comparison
+from . import masks
 from .base import checked_size, is_constant, public_int
 from .binary import sbits
 from .clear import secret_type
@@ -38,7 +38,7 @@ class Sources:
         most = run.bits if run.is_ring else run.bits - 1
         if bits > most:
             raise CompilerError(f"random integers of {bits} bits do not fit {run.engine.domain}: take at most {most}, or get_random")
-        return secret_type()._wrap(comparison.random_integers(run, int(bits), checked_size(size)))
+        return secret_type()._wrap(masks.random_integers(run, int(bits), checked_size(size)))
 
     @classmethod
     def get_input_from(cls, player: object, binary: bool = False, n_bytes: int | None = None, *, size: int = 1) -> Dynamic:
@@ -126,7 +126,7 @@ class _Edabit:
             if self._rows is None:
                 self._number, self._rows = self._run.engine.edabit(self._length, self._size)
             else:
-                self._number = comparison.weighted(self._run, [self._run.engine.bit_to_arith(r) for r in self._rows])
+                self._number = masks.weighted(self._run, [self._run.engine.bit_to_arith(r) for r in self._rows])
         return self._number
 
     def row(self, index: int) -> Value:
