@@ -20,9 +20,11 @@ EMULATE_FIELD, REP_FIELD, SHAMIR = ("emulate", 1, FIELD), ("rep-field", 3, FIELD
 SHAMIR_5 = ("shamir", 5, FIELD)
 SEMI_2K, SEMI = ("semi2k", 2, "Z2^64"), ("semi", 2, FIELD)
 SPDZ_2K, MASCOT = ("spdz2k", 2, "Z2^64"), ("mascot", 2, FIELD)
+MAL_REP_FIELD, MAL_SHAMIR = ("mal-rep-field", 3, FIELD), ("mal-shamir", 3, FIELD)
 Backend = tuple[str, int, str]
 RINGS: list[Backend] = [EMULATE, RING, SEMI_2K]
 FIELDS: list[Backend] = [EMULATE_FIELD, REP_FIELD, SHAMIR, SEMI]
+MALICIOUS_FIELDS: list[Backend] = [MAL_REP_FIELD, MASCOT, MAL_SHAMIR]
 BINARY: list[Backend] = [EMULATE, RING, SEMI_2K, EMULATE_FIELD, REP_FIELD, SEMI]
 ALL: list[Backend] = [*RINGS, *FIELDS]
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from keyquorum.dsl import ProgramOptions
 
-from .running import ALL, EMULATE, FIELDS, REP_FIELD, RING, SHAMIR, Backend, name, run
+from tests.long import LONG
+
+from .running import ALL, EMULATE, FIELDS, MALICIOUS_FIELDS, MASCOT, REP_FIELD, RING, SHAMIR, Backend, name, run
 
 SOURCE = """
 k, n = int(program.args[1]), int(program.args[2])
@@ -101,6 +103,26 @@ def test_other_rings(tmp_path: Path, domain: str) -> None:
 @pytest.mark.parametrize("backend", FIELDS, ids=name)
 def test_fields(tmp_path: Path, backend: Backend, k: int) -> None:
     check(tmp_path, backend, k, 100 if backend == SHAMIR else 300)
+
+
+@pytest.mark.parametrize("backend", MALICIOUS_FIELDS, ids=name)
+@pytest.mark.parametrize("k", [2, 8, 18])
+def test_fields_with_masks_that_hide_every_number(tmp_path: Path, backend: Backend, k: int) -> None:
+    if backend == MASCOT and k > 2 and not LONG:
+        pytest.skip("some 20 s; KEYQUORUM_LONG=1 runs it (test_masks.py has numbers at both ends)")
+    check(tmp_path, backend, k, 30)
+
+
+@pytest.mark.parametrize("k", [2, 18, 63])
+def test_a_field_of_127_bits(tmp_path: Path, k: int) -> None:
+    check(tmp_path, ("mal-rep-field", 3, f"F_{(1 << 127) - 1}"), k, 100)
+
+
+@pytest.mark.parametrize("protocol", ["mal-rep-field", "mal-shamir"])
+@pytest.mark.parametrize("prime", [1729382256910270481, 1154047404513689627, 2305842974853955601])
+def test_primes_of_which_masks_are_drawn_more_than_once(tmp_path: Path, protocol: str, prime: int) -> None:
+    """1.5, 1 + 2^-10 and 2 - 2^-25 times 2^60."""
+    check(tmp_path, (protocol, 3, f"F_{prime}"), 18, 50)
 
 
 @pytest.mark.parametrize("backend", ALL, ids=name)
