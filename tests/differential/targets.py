@@ -47,7 +47,7 @@ class Target:
 
 def _embedded(protocol: str, parties: int, domain: Domain) -> Target:
     offers = OFFERS | (OF_RINGS if domain.ring else frozenset())
-    if protocol == "shamir":
+    if protocol in ("shamir", "mal-shamir"):
         offers -= {"binary", "dabit"}
     if parties == 2:
         offers -= {"party 2"}
@@ -71,6 +71,8 @@ EMBEDDED = [
     _embedded("semi", 2, FIELD),
     _embedded("spdz2k", 2, RING),
     _embedded("mascot", 2, FIELD),
+    _embedded("mal-rep-field", 3, FIELD),
+    _embedded("mal-shamir", 3, FIELD),
 ]
 """The embedded engine's."""
 SPDZ = [

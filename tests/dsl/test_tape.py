@@ -20,7 +20,7 @@ from keyquorum.dsl.recorder import MOST_CALLS, MOST_ELEMENTS
 from keyquorum.dsl.recording import Recording
 from keyquorum.model.errors import ProgramError
 
-from .running import RING, SEMI, SEMI_2K, Backend, name
+from .running import MALICIOUS_FIELDS, RING, SEMI, SEMI_2K, Backend, name
 
 TIMES = 4
 """Runs of each program: as it is, recorded, and played twice."""
@@ -153,6 +153,20 @@ def test_runs_that_are_played_do_what_the_program_does(what: str, backend: Backe
         assert total.any()
     elif what not in ("timers and texts", "masked bits", "comparisons", "comparisons of public numbers", "to one party"):
         assert len({o.tobytes() for o in played[0].outputs}) == TIMES
+
+
+FAR = "F_1729382256910270481"
+
+
+@pytest.mark.parametrize("backend", [*MALICIOUS_FIELDS[::2], ("mal-rep-field", 3, FAR), ("mal-shamir", 3, FAR)], ids=name)
+def test_comparisons_under_masks_that_hide_every_number(backend: Backend, tmp_path: Path) -> None:
+    """Masks are fresh in every repetition. Over a prime far from powers of two the number of draws is data, so nothing is recorded."""
+    source = START + "(a.less_than(b, 10) + 2 * a.equal(b, 10)).reveal().binary_output()\n(a * 100).right_shift(3, 18).reveal().binary_output()"
+    played = runs(tmp_path, source, inputs, backend)
+    for i in range(TIMES):
+        a, b = (inputs(i, party)["private_inputs"] for party in range(2))
+        assert all(np.array_equal(seen.outputs[i], np.concatenate([(a < b) + 2 * (a == b), a * 100 >> 3])) for seen in played)
+    assert all((recording is None) == (backend[2] == FAR) for seen in played for recording in seen.recordings)
 
 
 LOOKS = {
