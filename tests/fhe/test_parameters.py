@@ -18,7 +18,7 @@ from keyquorum.fhe.seal import context
 from keyquorum.model.errors import ParameterError
 from keyquorum.schemes.prf_lwe.parameters import NAMES as SETS_WITH_TABLES
 
-from .dealer import T, find_primes, tiny
+from .dealer import T, find_primes
 
 pytestmark = pytest.mark.filterwarnings("ignore::keyquorum.fhe.errors.SecurityWarning")
 SHIPPED = list_parameter_sets()
@@ -56,7 +56,6 @@ def test_shipped_sets_are_what_they_say(name: str) -> None:
     assert from_toml(parameters.to_toml(), name) == parameters
     if parameters.scheme == "bgv":
         assert all(q % T == 1 for q in parameters.coeff_modulus)
-    assert parameters.exact_decryption == (parameters.scheme != "ckks")
 
 
 @pytest.mark.parametrize(
@@ -173,10 +172,6 @@ def test_unknown_names(tmp_path: Path) -> None:
         load("ckks-1")
     with pytest.raises(UnknownParameterSetError, match="cannot be read"):
         load(tmp_path / "absent.toml")
-
-
-def test_bgv_without_exact_decryption() -> None:
-    assert not tiny("bgv").exact_decryption
 
 
 def test_levels_out_of_range() -> None:

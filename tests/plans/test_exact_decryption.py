@@ -20,7 +20,6 @@ from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.sharing.rounding import rounding_length
 from numpy.typing import NDArray
 
-from tests.fhe.dealer import tiny
 from tests.long import some
 
 from .distributions import Z99
@@ -248,7 +247,7 @@ def test_length_of_the_rounding() -> None:
 
 
 def test_refusals() -> None:
-    """Typed and one line: level, rounding, receiver, protocol, BGV primes."""
+    """Typed and one line: level, rounding, receiver, protocol."""
     material, _ = key("bfv-4096", relin=False)
     s = Seal(material[0])
     fresh = encryptions(s, 1)[0]
@@ -261,7 +260,3 @@ def test_refusals() -> None:
     with pytest.raises(ParameterError, match="there is no party 3: choose a receiver from 0 to 2"):
         api.decrypt_in_process(MEMBERS, material, low, receiver=3)
     assert api.decrypt_in_process(MEMBERS, material, []) == []
-    bgv = make_key(MEMBERS, SealRequest(tiny("bgv"), relin=False), b"bgv")
-    s = Seal(bgv[0])
-    with pytest.raises(ParameterError, match="BGV decryption needs the first prime = 1 mod t"):
-        api.decrypt_in_process(MEMBERS, bgv, [s.lowest(encryptions(s, 1)[0]).to_string()])

@@ -103,11 +103,6 @@ class ParameterSet:
         """f of a key's noise f·e: t for BGV, else 1."""
         return self.plain_modulus if self.scheme == "bgv" else 1
 
-    @property
-    def exact_decryption(self) -> bool:
-        """Whether the quorum can decrypt exactly: BFV always; BGV if q_0 = 1 mod t; never CKKS."""
-        return self.scheme == "bfv" or (self.scheme == "bgv" and self.coeff_modulus[0] % self.plain_modulus == 1)
-
     def moduli(self, count: int) -> tuple[int, ...]:
         """The first ``count`` primes: the level with ``count`` primes, the key level for all of them."""
         if not 1 <= count <= len(self.coeff_modulus):

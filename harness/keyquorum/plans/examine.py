@@ -45,6 +45,9 @@ def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Findi
                     )
                 if sharing is not None:
                     found += f", shares for every {sharing.members} parties"
+                reason = scheme_of(info).undecryptable(info, committee)
+                if reason:
+                    raise KeyFileError(f"nothing that is encrypted under it can be decrypted: {reason}")
                 yield Finding(True, f"party {party}: key {folder.name} ({info.key_id}): {found}")
             except (KeyQuorumError, EngineError, OSError) as error:
                 yield Finding(False, f"party {party}: key {folder.name}: {error}")

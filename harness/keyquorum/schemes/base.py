@@ -147,6 +147,10 @@ class KeyScheme(ABC, Generic[K]):
         """The same of the file ``old_metadata``."""
         raise ValueError(f"keys of {self.title} have no earlier format")
 
+    def undecryptable(self, info: K, committee: Committee) -> str:
+        """Why a committee cannot decrypt under this key, in one line; empty where it can, and for keys that decrypt nothing."""
+        return ""
+
     def check_public(self, folder: Path, info: K) -> None:
         """Refuses public files that are not of the key, beyond their hashes. Raises KeyFileError."""
 

@@ -34,10 +34,11 @@ from keyquorum.sharing.randomness import discrete_gaussian, wipe
 from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup, check_rounds, round_exactly
 
 from .approvals import check_form
+from .decryptable import MESSAGE_SCALES
 from .field_variant import field_variant
 from .key import SealKeyInfo
 from .phases import exact_summands, phase_layout, plain_coefficients, shares_of_phase
-from .policy import flooding_summands, noise_with_macs
+from .policy import largest_flooding, noise_with_macs
 from .precision import Precision, check_ciphertext_precision, key_precision
 from .proven_noise import ProvenNoise
 from .recognise import ciphertext_of
@@ -83,16 +84,10 @@ def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], recei
 
 
 def _check_room(info: SealKeyInfo, ciphertext: Ciphertext) -> None:
-    """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales.
-
-    The flooding of committees without MACs is a sum of independent discrete Gaussian numbers, of contributors or of sets of parties. Each is sub-Gaussian with the deviation sigma
-    (Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy, NeurIPS 2020), so a sum of c is with sqrt(c) sigma: 8 deviations are exceeded with probability 2^-45 a coefficient."""
+    """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales."""
     n = info.parameters.ring_degree
-    if protocol_named(info.protocol).macs:
-        largest: float = noise_with_macs(info.policy, n, info.parties, info.threshold).largest
-    else:
-        largest = 8 * info.policy.sigma(n) * math.sqrt(flooding_summands(info.protocol, info.parties, info.threshold))
-    if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= 2 * (4 * ciphertext.scale + largest):
+    largest = largest_flooding(info.policy, n, info.protocol, info.parties, info.threshold)
+    if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= 2 * (MESSAGE_SCALES * ciphertext.scale + largest):
         raise CiphertextError(
             f"the ciphertext has no room for the flooding noise (2^{math.log2(info.policy.sigma(n)):.0f}): "
             "decrypt at a higher level, or make a key with a smaller policy"

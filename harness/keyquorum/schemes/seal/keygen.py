@@ -52,6 +52,7 @@ from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
 from keyquorum.sharing.randomness import uniform_below, uniform_trits, wipe
 
 from .budget import LIFT_BITS, MERSENNE, NOISE_BITS, SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, input_bits, lift_masks, short_primes
+from .decryptable import check_decryptable, check_set
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json
 from .needs import KeygenSizes, keygen_needs
 from .policy import FloodPolicy, flooding_variance, policy_from_json
@@ -104,6 +105,7 @@ class SealRequest(KeyRequest):
         self.policy.check(n)
         if self.policy.approvals and self.parameters.scheme != "ckks":
             raise PolicyError(f"{self.parameters.name}: approvals are for CKKS keys: leave them out")
+        check_set(self.parameters)
         check_key_precision(self.parameters, self.policy, contributors)
 
     def needs(self, committee: Committee) -> Needs:
@@ -135,6 +137,7 @@ class SealRequest(KeyRequest):
             self.policy.check(n)
             contributors = flooding_variance(self.policy, n, committee.protocol, committee.size, committee.threshold)
         self.check(contributors)
+        check_decryptable(self.parameters, self.policy, committee)
         self.check_budget(committee)
 
     def warnings(self, committee: Committee | None = None) -> list[str]:

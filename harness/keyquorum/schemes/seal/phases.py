@@ -47,13 +47,10 @@ def shares_of_phase(
 
 def check_exact(parameters: ParameterSet) -> None:
     """Refuses sets whose ciphertexts cannot be decrypted exactly."""
-    t, q = parameters.plain_modulus, parameters.coeff_modulus[0]
     if parameters.scheme == "ckks":
         raise ParameterError(f"{parameters.name}: CKKS has no exact messages: decryption is flooded, and uses no pool")
-    if t % 2 == 0:
-        raise ParameterError(f"plain modulus {t} is even: exact decryption in a plan needs an odd prime")
-    if parameters.scheme == "bgv" and q % t != 1:
-        raise ParameterError(f"{parameters.name}: BGV decryption needs the first prime = 1 mod t, {q} is not")
+    if parameters.plain_modulus % 2 == 0:
+        raise ParameterError(f"plain modulus {parameters.plain_modulus} is even: exact decryption in a plan needs an odd prime")
 
 
 def exact_summands(
@@ -80,9 +77,13 @@ def exact_summands(
 
 
 def plain_coefficients(parameters: ParameterSet, ciphertext: Ciphertext, words: NDArray[np.int64]) -> Words:
-    """Coefficients modulo t of a plaintext, from rounded phases (any representatives)."""
+    """Coefficients modulo t of a plaintext, from rounded phases (any representatives).
+
+    BGV: the phase w is divided by t modulo q first, so what is rounded is t x / q for x = w / t modulo q. As t x = w + q h for an integer h, and |w| < q/2, that gives h, and w = -q h
+    modulo t. The message is w over the correction factor of the ciphertext, whatever q is modulo t."""
     t = parameters.plain_modulus
     coefficients = np.ascontiguousarray((words % t).astype(np.uint64))
     if parameters.scheme == "bgv":
-        coefficients = mulmod_scalar(coefficients, pow(-ciphertext.correction_factor, -1, t), t)
+        unit = -parameters.coeff_modulus[0] * pow(ciphertext.correction_factor, -1, t) % t
+        coefficients = mulmod_scalar(coefficients, unit, t)
     return coefficients

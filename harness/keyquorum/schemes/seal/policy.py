@@ -123,6 +123,16 @@ def flooding_variance(policy: FloodPolicy, degree: int, protocol: str, parties: 
     return flooding_summands(protocol, parties, threshold)
 
 
+def largest_flooding(policy: FloodPolicy, degree: int, protocol: str, parties: int, threshold: int) -> float:
+    """What a coefficient of the flooding of a committee hardly ever exceeds.
+
+    Without MACs it is a sum of independent discrete Gaussian numbers, of contributors or of sets of parties. Each is sub-Gaussian with the deviation sigma (Canonne, Kamath, Steinke: The
+    Discrete Gaussian for Differential Privacy, NeurIPS 2020), so a sum of c is with sqrt(c) sigma: 8 deviations are exceeded with probability 2^-45 a coefficient. With MACs it is bounded."""
+    if named(protocol).macs:
+        return float(noise_with_macs(policy, degree, parties, threshold).largest)
+    return 8 * policy.sigma(degree) * math.sqrt(flooding_summands(protocol, parties, threshold))
+
+
 def policy_from_json(data: Json) -> FloodPolicy:
     """A policy from plain data; refuses unknown fields and anything but integers."""
     fields = FloodPolicy.__dataclass_fields__

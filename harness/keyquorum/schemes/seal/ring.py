@@ -48,7 +48,7 @@ def margin(parameters: ParameterSet) -> float:
 def decrypts_in_ring(parameters: ParameterSet) -> bool:
     """Whether ciphertexts of a set are decrypted in the ring: those of BFV and BGV with an odd t that leaves room for the switch."""
     q, t = parameters.coeff_modulus[0], parameters.plain_modulus
-    if parameters.scheme == "ckks" or t % 2 == 0 or (parameters.scheme == "bgv" and q % t != 1) or switched_bits(parameters) < 8:
+    if parameters.scheme == "ckks" or t % 2 == 0 or switched_bits(parameters) < 8:
         return False
     return margin(parameters) * LEAST_ROOM < q / (2 * t)
 

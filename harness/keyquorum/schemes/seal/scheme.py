@@ -29,6 +29,7 @@ from keyquorum.sharing.variants import PaddedOutput, Variant, combine_modulo
 
 from . import decrypt
 from .approvals import check_approved
+from .decryptable import undecryptable
 from .field_variant import SealFieldVariant, field_variant
 from .files import CiphertextFile, decode_file, encrypt_to
 from .inspect import KINDS
@@ -124,6 +125,10 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
             f"key {info.key_id}, {p.scheme} {p.name}, N = {p.ring_degree}",
             f"relinearisation key: {'yes' if info.relin else 'no'}; Galois elements: {list(info.galois_elements) or 'none'}",
         ]
+
+    def undecryptable(self, info: SealKeyInfo, committee: Committee) -> str:
+        """See :class:`.Scheme`."""
+        return undecryptable(info.parameters, info.policy, committee)
 
     def describe_noise(self, info: SealKeyInfo) -> str:
         """See :class:`.Scheme`."""
