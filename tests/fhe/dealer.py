@@ -121,6 +121,6 @@ def keys(name: str, steps: tuple[int, ...] = (1, -3, 0)) -> tuple[bytes, bytes, 
     return d.public_key(), d.relin_keys(), d.galois_keys(elements)
 
 
-def as_written_by_4_0(data: bytes) -> bytes:
-    """The bytes with every header's version 4.4 set to 4.0, the version that KeyQuorum writes."""
-    return data.replace(bytes.fromhex("5ea1100404000000"), bytes.fromhex("5ea1100400000000"))
+def as_written(data: bytes) -> bytes:
+    """The bytes with every header's version 4.4 set to 4.1, the version that KeyQuorum writes."""
+    return data.replace(bytes.fromhex("5ea1100404000000"), bytes.fromhex("5ea1100401000000"))

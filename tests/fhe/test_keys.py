@@ -50,7 +50,7 @@ from keyquorum.fhe.seal_format import (
 )
 from keyquorum.model.errors import KeyFileError, ParameterError
 
-from .dealer import as_written_by_4_0, dealer, find_primes, keys
+from .dealer import as_written, dealer, find_primes, keys
 
 NAME = "tiny-bfv"
 PARAMETERS = dealer(NAME).parameters
@@ -159,9 +159,9 @@ def test_keys_of_seal_are_validated() -> None:
 
 def test_unseeded_keys_round_trip() -> None:
     ctx = context(PARAMETERS)
-    theirs = as_written_by_4_0(ctx.from_relin_str(keys(NAME)[1]).to_string())
+    theirs = as_written(ctx.from_relin_str(keys(NAME)[1]).to_string())
     assert write_switch_keys(PARAMETERS, read_switch_keys(PARAMETERS, theirs)) == theirs
-    public = as_written_by_4_0(ctx.from_public_str(keys(NAME)[0]).to_string())
+    public = as_written(ctx.from_public_str(keys(NAME)[0]).to_string())
     assert write_public_key(PARAMETERS, read_public_key(PARAMETERS, public)) == public
 
 

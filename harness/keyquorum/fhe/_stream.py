@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import Protocol
 
 import zstandard
@@ -16,11 +17,13 @@ from .errors import DecompressionError, HeaderError, TruncatedError
 
 MAGIC = 0xA15E
 HEADER_BYTES = 16
-VERSION = (4, 0)
-"""The version that is written: every SEAL 4 reads it."""
+VERSION = (4, 1)
+"""The version that is written. SEAL 4.1 loads files of its own version alone, SEAL 4.4 those of 4.1 too."""
 MODES = {0: "none", 1: "zlib", 2: "zstd"}
 
 _HEADER = struct.Struct("<HBBBBHQ")
+_VERSION_AT = 3
+"""Place of the version in a header."""
 
 
 def header(total: int) -> bytes:
@@ -45,6 +48,15 @@ def parse_header(data: bytes | memoryview, what: str) -> tuple[int, int]:
     if total < HEADER_BYTES:
         raise HeaderError(f"{what} states a total size of {total} bytes: the header is damaged, fetch the file again")
     return mode, total
+
+
+def labelled(data: bytes, places: Sequence[int]) -> bytes:
+    """An uncompressed object with :data:`VERSION` in the headers at ``places``, which must be there. Its content is the same in all versions of SEAL 4."""
+    result = bytearray(data)
+    for at in places:
+        parse_header(data[at : at + HEADER_BYTES], "an object that SEAL saved")
+        result[at + _VERSION_AT : at + _VERSION_AT + 2] = bytes(VERSION)
+    return bytes(result)
 
 
 class Source(Protocol):

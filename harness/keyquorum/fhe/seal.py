@@ -14,8 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from ._stream import labelled
 from .errors import SealMissingError, SealOperationError
 from .parameters import ParameterSet
+from .seal_format import CIPHERTEXT_HEADERS
 from .seal_types import SealCiphertext, SealContext, SealEncoder, SealEvaluator, SealKeys, SealParameters, SealPlaintext
 from .values import Numbers, fit_values, log2_bound
 
@@ -56,17 +58,9 @@ def _encryption_parameters(parameters: ParameterSet) -> SealParameters:
     return chosen
 
 
-def parms(parameters: ParameterSet) -> bytes:
-    """SEAL's bytes of the ``EncryptionParameters`` of a set, for ``EncryptionParameters::load``. Raises SealMissingError."""
-    return _encryption_parameters(parameters).to_bytes()
-
-
-def read_parms(data: bytes, what: str = "parameters") -> tuple[str, int, int]:
-    """Scheme, ring degree and number of primes of SEAL's bytes of ``EncryptionParameters``. Raises SealMissingError, SealOperationError."""
-    seal = require_seal()
-    read: SealParameters = seal.EncryptionParameters(seal.scheme_type.bfv)
-    _call(what, read.load_bytes, data)
-    return str(read.scheme()).rsplit(".", 1)[-1], int(read.poly_modulus_degree()), len(read.coeff_modulus())
+def _saved(ciphertext: SealCiphertext) -> bytes:
+    """SEAL's bytes of a ciphertext, uncompressed, in a version that other releases of SEAL load too."""
+    return labelled(ciphertext.to_string(), CIPHERTEXT_HEADERS)
 
 
 @lru_cache(maxsize=8)
@@ -116,8 +110,7 @@ def encrypt(parameters: ParameterSet, public_key: bytes, values: object, scale: 
     seal, ctx = require_seal(), context(parameters)
     plain = encode(parameters, values, scale)
     encryptor = seal.Encryptor(ctx, _call("this public key", ctx.from_public_str, public_key))
-    result: bytes = _call("to encrypt", encryptor.encrypt, plain).to_string()
-    return result
+    return _saved(_call("to encrypt", encryptor.encrypt, plain))
 
 
 class Evaluator:
@@ -162,7 +155,7 @@ class Evaluator:
                     "rescale or encode them alike"
                 )
             y.scale(x.scale())
-        return self._save(_call(operation, function, x, y))
+        return _saved(_call(operation, function, x, y))
 
     @cached_property
     def _relin(self) -> SealKeys:
@@ -180,16 +173,12 @@ class Evaluator:
         result = _call(operation, self._evaluator.relinearize, product, self._relin)
         if self.parameters.scheme == "ckks" and rescale:
             result = self._rescaled(result, operation)
-        return self._save(result)
+        return _saved(result)
 
     def _rescaled(self, ciphertext: SealCiphertext, operation: str) -> SealCiphertext:
         if self._level(ciphertext) == 0:
             raise SealOperationError(f"{operation}: the ciphertext is at the last level, nothing to rescale by: use a longer chain")
         return _call(operation, self._evaluator.rescale_to_next, ciphertext)
-
-    @staticmethod
-    def _save(ciphertext: SealCiphertext) -> bytes:
-        return ciphertext.to_string()
 
     # Operations
 
@@ -203,7 +192,7 @@ class Evaluator:
 
     def negate(self, a: bytes) -> bytes:
         """-a."""
-        return self._save(_call("negate", self._evaluator.negate, self._load(a, "operand of negate")))
+        return _saved(_call("negate", self._evaluator.negate, self._load(a, "operand of negate")))
 
     def multiply(self, a: bytes, b: bytes, rescale: bool = True) -> bytes:
         """a · b."""
@@ -219,28 +208,28 @@ class Evaluator:
         """CKKS: divides the scale by the last prime and drops it."""
         if self.parameters.scheme != "ckks":
             raise SealOperationError(f"{self.parameters.scheme.upper()} has no rescaling: use next-level")
-        return self._save(self._rescaled(self._load(a, "operand of rescale"), "rescale"))
+        return _saved(self._rescaled(self._load(a, "operand of rescale"), "rescale"))
 
     def rotate(self, a: bytes, step: int) -> bytes:
         """Rotates the slots to the left by ``step`` (each row, for BFV and BGV). The Galois keys must have this step."""
         x, keys = self._load(a, "operand of rotate"), self._galois
         ckks = self.parameters.scheme == "ckks"
         function = self._evaluator.rotate_vector if ckks else self._evaluator.rotate_rows
-        return self._save(_call(f"to rotate by {step}", function, x, step, keys))
+        return _saved(_call(f"to rotate by {step}", function, x, step, keys))
 
     def swap(self, a: bytes) -> bytes:
         """Complex conjugation (CKKS) or exchange of the two rows (BFV, BGV)."""
         x, keys = self._load(a, "operand of swap"), self._galois
         ckks = self.parameters.scheme == "ckks"
         function = self._evaluator.complex_conjugate if ckks else self._evaluator.rotate_columns
-        return self._save(_call("swap", function, x, keys))
+        return _saved(_call("swap", function, x, keys))
 
     def next_level(self, a: bytes) -> bytes:
         """Drops one prime; the message stays."""
         x = self._load(a, "operand of next-level")
         if self._level(x) == 0:
             raise SealOperationError("next-level: the ciphertext is at the last level already")
-        return self._save(_call("next-level", self._evaluator.mod_switch_to_next, x))
+        return _saved(_call("next-level", self._evaluator.mod_switch_to_next, x))
 
     def last_level(self, a: bytes) -> bytes:
         """Drops all primes but q_0: the level of exact joint decryption, at which decryption costs least.
@@ -253,7 +242,7 @@ class Evaluator:
             raise SealOperationError(
                 f"last-level: scale 2^{math.log2(x.scale()):.1f} does not fit the last prime of {q.bit_length()} bits: rescale first"
             )
-        return self._save(_call("last-level", self._evaluator.mod_switch_to, x, self._context.last_parms_id()))
+        return _saved(_call("last-level", self._evaluator.mod_switch_to, x, self._context.last_parms_id()))
 
 
 def evaluate(

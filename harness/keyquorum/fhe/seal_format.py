@@ -42,6 +42,8 @@ ZERO_ID = bytes(32)
 
 _METADATA = struct.Struct("<32sBQQQdQ")
 _SEEDED_HEADER_BYTES = HEADER_BYTES + 1 + SEED_BYTES
+CIPHERTEXT_HEADERS = (0, HEADER_BYTES + _METADATA.size)
+"""Places of the headers of an uncompressed ciphertext without a seed: its own, and that of its residues."""
 
 
 def _check_range(data: Words, moduli: Sequence[int], what: str) -> None:

@@ -91,21 +91,6 @@ class SealContext(Protocol):
 class SealParameters(Protocol):
     """``seal.EncryptionParameters``."""
 
-    def to_bytes(self) -> bytes:
-        """SEAL's bytes."""
-
-    def load_bytes(self, data: bytes, /) -> None:
-        """Replaces the parameters by those of SEAL's bytes."""
-
-    def scheme(self) -> object:
-        """The scheme, an enumerator."""
-
-    def poly_modulus_degree(self) -> int:
-        """The ring degree."""
-
-    def coeff_modulus(self) -> Sequence[object]:
-        """The primes."""
-
     def set_poly_modulus_degree(self, degree: int, /) -> None:
         """Sets the ring degree."""
 

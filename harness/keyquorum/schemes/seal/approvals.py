@@ -27,7 +27,7 @@ from keyquorum.fhe import _arith
 from keyquorum.fhe._arith import Words
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
 from keyquorum.fhe.seal import evaluate
-from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
+from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext, write_ciphertext
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import ApprovalError, CiphertextError, ParameterError
 from keyquorum.model.plain import json_loads
@@ -148,11 +148,18 @@ def approve_derived(folder: Path, info: SealKeyInfo, data: bytes, operation: str
     if any(digest not in known for digest in digests):
         raise ApprovalError(f"an input of {operation} was not approved at this party: approve it first, or name the right files")
     relin, galois = (load_public_file(folder, info, name) if name in info.files else None for name in ("relin.key", "galois.key"))
-    if evaluate(info.parameters, operation, inputs, relin, galois, step) != data:
+    computed = evaluate(info.parameters, operation, inputs, relin, galois, step)
+    if not _same(info.parameters, computed, data):
         raise ApprovalError(f"the ciphertext is not what {operation} makes of these inputs: do not decrypt it")
     operands = [(read_ciphertext(info.parameters, i), known[digest]) for i, digest in zip(inputs, digests, strict=True)]
     noise = evaluated(info.parameters, operation, operands, hashlib.sha256(data).hexdigest(), step, info.galois_elements)
     return _approve(folder, info, data, noise)
+
+
+def _same(parameters: ParameterSet, x: bytes, y: bytes) -> bool:
+    """Whether two files have the same ciphertext, whatever version of SEAL saved them, and how."""
+    first, second = (write_ciphertext(parameters, read_ciphertext(parameters, data)) for data in (x, y))
+    return first == second
 
 
 def approved_noise(folder: Path, info: SealKeyInfo, data: bytes) -> Noise | None:

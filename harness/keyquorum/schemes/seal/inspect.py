@@ -6,11 +6,11 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 
-from keyquorum.fhe import seal
 from keyquorum.fhe.errors import SealFormatError
 from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, read_public_key, read_switch_keys
+from keyquorum.fhe.seal_parms import Parms, read_parms
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_hex
@@ -90,16 +90,15 @@ def _seal(candidate: Candidate) -> Report:
 
 
 def _parms(candidate: Candidate) -> Report:
-    path = candidate.path
+    path, found = candidate.path, read_parms(candidate.data, str(candidate.path))
     if candidate.beside("key.json"):
         parameters = load_seal_key(path.parent).parameters
-        require(seal.parms(parameters) == candidate.data, path, "keyquorum export writes it again, into a new folder")
+        require(found == Parms.of(parameters), path, "keyquorum export writes it again, into a new folder")
         return Report(
             [f"SEAL encryption parameters, {parameters.name}, N = {parameters.ring_degree}"], "against key.json", {"parameters": parameters.name}
         )
-    scheme, degree, primes = seal.read_parms(candidate.data, str(path))
-    lines = [f"SEAL encryption parameters, {scheme}, N = {degree}, {primes} primes"]
-    return Report(lines, details={"scheme": scheme, "ring_degree": degree})
+    lines = [f"SEAL encryption parameters, {found.scheme}, N = {found.ring_degree}, {len(found.coeff_modulus)} primes"]
+    return Report(lines, details={"scheme": found.scheme, "ring_degree": found.ring_degree})
 
 
 def _check_receipt(receipt: Path) -> tuple[str, bool]:

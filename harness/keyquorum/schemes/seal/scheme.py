@@ -13,6 +13,7 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.keys import galois_elements
 from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets, load
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
+from keyquorum.fhe.seal_parms import write_parms
 from keyquorum.fhe.values import Numbers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
@@ -153,7 +154,7 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
 
     def exported(self, info: SealKeyInfo) -> dict[str, bytes]:
         """See :class:`.Scheme`."""
-        return {PARMS: seal.parms(info.parameters)}
+        return {PARMS: write_parms(info.parameters)}
 
     def warnings(self, info: SealKeyInfo) -> list[str]:
         """See :class:`.Scheme`."""
