@@ -97,6 +97,7 @@ __all__ = [  # noqa: F405
     "parameter_set_names",
     "pool_drop",
     "pool_fill",
+    "pool_fill_job",
     "pool_lines",
     "pool_list",
     "pool_needs",

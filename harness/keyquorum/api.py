@@ -271,6 +271,22 @@ def pool_needs(
     return chunks_bytes(sections, committee.share_parts, items, chunk)
 
 
+def pool_fill_job(
+    committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096,
+    parties: Sequence[int] | None = None,
+) -> Json:  # fmt: skip
+    """The job of :func:`pool_fill` as plain data. It contains a set that is no shipped one, so the other hosts need not have its file."""
+    chosen = load_parameters(parameters)
+    check_fill(items, chunk)
+    variant_for(members_of(as_committee(committee), parties), rounding, chosen, width, levels)
+    warn_of_rounding(rounding, chosen)
+    named = chosen.to_toml() if isinstance(chosen, ParameterSet) and chosen.name != parameters else parameters
+    return {
+        "kind": "pool_fill", "parameters": named, "rounding": rounding, "width": width, "levels": levels, "count": items, "chunk": chunk,
+        **subset_field(parties),
+    }  # fmt: skip
+
+
 def pool_fill(
     committee: Committee | PathLike,
     parameters: str,
@@ -286,12 +302,7 @@ def pool_fill(
     """Makes ``items`` pool items for decryptions among all parties of this host, each a process of its own, over TLS. ``parties``: a subset, for its
     decryptions (:func:`share`)."""
     committee = as_committee(committee)
-    variant_for(members_of(committee, parties), rounding, load_parameters(parameters), width, levels)
-    warn_of_rounding(rounding, load_parameters(parameters))
-    job = {
-        "kind": "pool_fill", "parameters": parameters, "rounding": rounding, "width": width, "levels": levels, "count": items, "chunk": chunk,
-        **subset_field(parties),
-    }  # fmt: skip
+    job = pool_fill_job(committee, parameters, rounding, items, width, levels, chunk, parties)
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return [RunReport.from_json(r["report"]) for r in results]
 
@@ -587,6 +598,7 @@ __all__ = [
     "parameter_set_names",
     "pool_drop",
     "pool_fill",
+    "pool_fill_job",
     "pool_lines",
     "pool_list",
     "pool_needs",

@@ -18,10 +18,16 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.deploy.compose import prepare
+from keyquorum.fhe.lwe import LweParameters, encrypt
 from keyquorum.model.committee import Committee
+from keyquorum.schemes.key_folder import load_key, load_shares
+
+from tests.long import LONG
+from tests.plans.quorum import reconstruct
 
 pytestmark = pytest.mark.alone
 PARTIES = 3
@@ -80,7 +86,7 @@ class Hosts:
 
 def finished(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
     """Standard outputs of processes that all succeeded."""
-    results = [process.communicate(timeout=100) for process in processes]
+    results = [process.communicate(timeout=300) for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), results
     return [out for out, _ in results]
 
@@ -92,19 +98,32 @@ def ended(process: subprocess.Popen[str], seconds: float = 100) -> tuple[int, st
     return process.returncode, err.strip()
 
 
-@pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """docs/pages/deployment.md, steps 1 to 4: a committee on three hosts, with a BFV key."""
+def committee_on_hosts(folder: Path, *options: object) -> Hosts:
+    """docs/pages/deployment.md, steps 1 to 3: a committee on three hosts."""
     if reason := why_not():
         pytest.skip(reason)
-    made = Hosts(tmp_path_factory.mktemp("deployment"))
+    made = Hosts(folder)
     addresses = [word for port in free_ports(PARTIES) for word in ("--host", f"127.0.0.1:{port}")]
-    finished([made.start(i, "init", "committee", "--name", "demo", *addresses, "--me", i) for i in range(PARTIES)])
+    finished([made.start(i, "init", "committee", "--name", "demo", *options, *addresses, "--me", i) for i in range(PARTIES)])
     prints = [Committee.load(folder / "committee").parties[i].fingerprint for i, folder in enumerate(made.folders)]
     for i in range(PARTIES):
         for j in range(PARTIES):
             if i != j:
                 api.trust(made.folders[i] / "committee", j, prints[j])
+    return made
+
+
+def run_job(hosts: Hosts, name: str, *words: object) -> list[str]:
+    """Writes a job on host 0, copies it, and runs it on all hosts; returns what each printed."""
+    hosts.run(0, *words, "--job", name)
+    hosts.copy(name)
+    return finished([hosts.start(i, "party", "committee", i, name, "--json") for i in range(PARTIES)])
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """docs/pages/deployment.md, steps 1 to 4: a committee on three hosts, with a BFV key."""
+    made = committee_on_hosts(tmp_path_factory.mktemp("deployment"))
     made.run(0, "keygen", "committee", "key", "-p", "bfv-4096", "--no-relin", "--job", "keygen.json")
     made.copy("keygen.json")
     parties = [made.start(i, "party", "committee", i, "keygen.json", "--json") for i in range(PARTIES)]
@@ -125,6 +144,33 @@ def test_hosts_that_see_nothing_of_each_other_decrypt(hosts: Hosts) -> None:
     assert "3 1 4 -1 5" in hosts.run(2, "decode", "committee", "key", "x.ct.plain")
     assert (hosts.folders[2] / "x.ct.plain").stat().st_mode & 0o077 == 0
     assert not any((folder / "x.ct.plain").exists() for folder in hosts.folders[:2])
+
+
+@pytest.mark.parametrize(
+    "name", ["lwe64-p2", pytest.param("tfhers-2-2", marks=pytest.mark.skipif(not LONG, reason="a key of 200 MB: KEYQUORUM_LONG=1"))]
+)
+@pytest.mark.timeout(600)
+def test_pools_of_several_hosts(tmp_path: Path, name: str) -> None:
+    """docs/pages/tfhe.md on three hosts: key, pool, decryption; then key and tables of the pseudorandom function. The test encrypts, under the secret of the shares of all hosts, as the bridge would."""
+    hosts = committee_on_hosts(tmp_path, "--protocol", "rep-field")
+    run_job(hosts, "keygen.json", "keygen", "committee", "key", "-p", name)
+    code, error = ended(hosts.start(0, "pool", "fill", "committee", "-p", name, "-n", 8))
+    assert code == 1 and "party 1 is not on this host: write the job with --job FILE, and run keyquorum party committee INDEX FILE" in error
+    run_job(hosts, "fill.json", "pool", "fill", "committee", "-p", name, "-n", 8)
+    assert api.pool_lines(hosts.folders[1] / "committee") == [f"party 1: {name}-round_ltz_circuit: 8 items left of 8"]
+    folders = [hosts.folders[i] / "committee" / f"party-{i}" / "keys" / "key" for i in range(PARTIES)]
+    info = load_key(folders[0])
+    shares = [load_shares(folder, info, i)[0] for i, folder in enumerate(folders)]  # they wipe themselves
+    parameters, messages = info.parameters, np.array([1, 0, 1, 1])
+    assert isinstance(parameters, LweParameters)
+    secret = reconstruct("rep-field", 1, [s.words[:, : parameters.dimension] for s in shares], parameters.modulus)
+    (hosts.folders[0] / "x.lwe").write_bytes(encrypt(parameters, secret, messages, np.random.default_rng(1)).to_bytes(info.key_id))
+    hosts.copy("x.lwe")
+    run_job(hosts, "decrypt.json", "decrypt", "committee", "key", "x.lwe", "--to", 2)
+    assert hosts.run(2, "decode", "committee", "key", "x.lwe.plain").split() == ["1", "0", "1", "1"]
+    run_job(hosts, "prf.json", "toprf", "keygen", "committee", "prf")
+    run_job(hosts, "tables.json", "toprf", "fill", "committee", "-n", 2)
+    assert "party 2: prf-aes128-table: 2 items left of 2" in api.pool_lines(hosts.folders[2] / "committee")
 
 
 def test_a_host_may_keep_its_files_elsewhere(hosts: Hosts) -> None:

@@ -77,8 +77,8 @@ def test_blocks_of_one_party(tmp_path: Path) -> None:
 def test_replicated_shares_and_a_pool_that_is_too_small(tmp_path: Path) -> None:
     """In the threads of this process. With too few items of the rounding no table is claimed."""
     committee = with_gates(tmp_path, "ring", 3)
-    (tmp_path / "in").write_bytes(POINT)
-    local = {"input": str(tmp_path / "in"), "output": str(tmp_path / "out")}
+    (tmp_path / "in").write_text(f"{POINT.hex()}\n")
+    local = {"inputs": [str(tmp_path / "in")], "outputs": [str(tmp_path / "out")]}
     job = {"kind": "gates_evaluate", "key": "gates", "rounding": "round_ltz_circuit", "receiver": 2, "count": 1, "local": local}
 
     def fill_tables(context: Any) -> None:
@@ -93,7 +93,7 @@ def test_replicated_shares_and_a_pool_that_is_too_small(tmp_path: Path) -> None:
     key_id = load_key(committee.key_folder(0, "gates")).key_id
     assert pool_status(pools_folder(committee, 0) / f"{NAME}-gates-{key_id[:16]}") == (2, 0)
     run_in_process(committee, lambda context: run_job(context, job), timeout=60)
-    assert (tmp_path / "out").read_bytes() == aes_of(committee, POINT) and stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o600
+    assert (tmp_path / "out").read_text() == f"{aes_of(committee, POINT).hex()}\n" and stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o600
 
 
 def test_refused(tmp_path: Path) -> None:
@@ -103,11 +103,11 @@ def test_refused(tmp_path: Path) -> None:
             gates_evaluate(committee, "gates", points)
     for key in ("gates", "prf"):
         run_in_process(committee, lambda context, key=key: run_job(context, api.keygen_job(key, NAME if key == "gates" else "prf-aes128")))  # type: ignore[misc]
-    job = {"kind": "gates_evaluate", "key": "gates", "rounding": "round_ltz_circuit", "receiver": 0, "count": 1, "local": {"input": "/nowhere"}}
+    job = {"kind": "gates_evaluate", "key": "gates", "rounding": "round_ltz_circuit", "receiver": 0, "count": 1, "local": {"inputs": ["/nowhere"]}}
     for more, reason in (
         ({"key": "prf"}, "a key of PRF: name a key that keyquorum keygen -p lwe32-p2 made"), ({"receiver": 2}, "there is no party 2"),
-        ({"rounding": "round_mask_open"}, "is wrong with probability"), ({"count": 0}, "choose 1 to 1024"), ({}, "/nowhere: no file of 1 blocks"),
-        ({"local": {}}, "no path 'input'"),
+        ({"rounding": "round_mask_open"}, "is wrong with probability"), ({"count": 0}, "choose 1 to 1024"), ({}, "/nowhere: no such file"),
+        ({"local": {}}, "needs a path under local, inputs"),
     ):  # fmt: skip
         with pytest.raises((KeyQuorumError, KeyFileError), match=reason):
             check_evaluate(committee, 0, {**job, **more})

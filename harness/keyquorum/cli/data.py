@@ -27,6 +27,7 @@ from keyquorum.terminal.output import choice, console, costs, emit, errors, prin
 from keyquorum.terminal.progress import progress_bars
 
 from . import completion
+from .jobs import JobFile
 from .options import BackendName, LinkSpec, MpSpdzFolder, Parties, chosen
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -139,7 +140,7 @@ def decrypt(
         ),
     ] = None,
     pool: Annotated[bool, typer.Option("--pool", help="BFV, BGV: take the masks from the committee's pool; LWE does always.")] = False,
-    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+    job: JobFile = None,
     parties: Parties = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
@@ -20,6 +19,7 @@ from keyquorum.terminal.output import console, costs, emit, print_reports, print
 from keyquorum.terminal.progress import progress_bars
 
 from . import completion
+from .jobs import JobFile, hand_over
 from .options import BackendName, LinkSpec, MpSpdzFolder
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -77,7 +77,7 @@ def keygen(
     option: Annotated[
         list[str] | None, typer.Option("--option", help="NAME=VALUE: an option of the set's scheme that is none of the above. Repeat.")
     ] = None,
-    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+    job: JobFile = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
     link: LinkSpec = None,
@@ -102,8 +102,7 @@ def keygen(
     elements = scheme_of(parameters).rotations(parameters, step or ())
     more = _options(option or ())
     if job is not None:
-        api.write_job(job, api.keygen_job(key, parameters, relin, elements, error, chosen, backend, mp_spdz, link, **more))
-        _say_job(job)
+        hand_over(job, api.keygen_job(key, parameters, relin, elements, error, chosen, backend, mp_spdz, link, **more))
         return
     if backend == "embedded":
         needs = api.keygen_needs(folder, parameters, relin, elements, error, chosen, **more)
@@ -125,15 +124,14 @@ def share(
     folder: Folder,
     key: Annotated[str, typer.Argument(help="Name of a key of LWE, TFHE or a PRF.", show_default=False, autocompletion=completion.keys)],
     members: Annotated[int, typer.Option("-t", help="Parties that use the key, and that together have it.", show_default=False)],
-    job: Annotated[Path | None, typer.Option(help="Write the job for keyquorum party instead of running it here.")] = None,
+    job: JobFile = None,
 ) -> None:
     """Share a key anew, so that any t parties use it without the others (--parties). Nothing is opened.
 
     Any t parties together have the key from now on, whatever the committee tolerates; the committee's own shares stay. A new run replaces the old shares.
     """
     if job is not None:
-        api.write_job(job, api.share_job(folder, key, members))
-        _say_job(job)
+        hand_over(job, api.share_job(folder, key, members))
         return
     with progress_bars() as report:
         size = api.share(folder, key, members, report)
@@ -165,11 +163,6 @@ def _refuse_policy(given: dict[str, bool], name: str, scheme: str) -> None:
     for option, there in given.items():
         if there and scheme != "ckks":
             raise ParameterError(f"{option} is for CKKS, and {name} is a set of {scheme.upper()}: leave it out")
-
-
-def _say_job(job: Path) -> None:
-    console.print(f"{job}: start keyquorum party FOLDER INDEX {shlex.quote(str(job))} on every host", markup=False)
-    emit({"job": job})
 
 
 def inspect(

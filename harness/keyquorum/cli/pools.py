@@ -14,6 +14,7 @@ from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .app import App
+from .jobs import JobFile, hand_over
 from .options import Parties, chosen
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -45,11 +46,15 @@ def fill(
     levels: Levels = 2,
     chunk: Annotated[int, typer.Option(help="Items that are made at a time; bounds the memory.")] = 4096,
     parties: Parties = None,
+    job: JobFile = None,
 ) -> None:
-    """Make items among all parties of this host, or among those of a subset, for its decryptions."""
+    """Make items among all parties of this host, or among those of a subset, for its decryptions. On several hosts: --job, and keyquorum party."""
     members = chosen(parties)
     size = api.pool_needs(folder, params, rounding, items, width, levels, chunk, members)
     console.print(f"needs {size / 1e6:.2f} MB of disk at each party, for {items:,} items in {-(-items // chunk):,} chunks", markup=False)
+    if job is not None:
+        hand_over(job, api.pool_fill_job(folder, params, rounding, items, width, levels, chunk, members))
+        return
     with progress_bars() as report:
         reports = api.pool_fill(folder, params, rounding, items, width, levels, chunk, report, parties=members)
     print_reports(reports)

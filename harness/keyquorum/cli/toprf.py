@@ -23,12 +23,26 @@ from keyquorum.serve.client import LONGEST_WAIT
 from keyquorum.serve.kinds import Service
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
-from keyquorum.toprf import EvaluationStatus, Toprf, set_policy, toprf_encrypt, toprf_fill, toprf_keygen, toprf_share, toprf_status, write_circuit
+from keyquorum.toprf import (
+    EvaluationStatus,
+    Toprf,
+    set_policy,
+    toprf_encrypt,
+    toprf_encrypt_job,
+    toprf_fill,
+    toprf_fill_job,
+    toprf_keygen,
+    toprf_keygen_job,
+    toprf_share,
+    toprf_status,
+    write_circuit,
+)
 from keyquorum.toprf.client import check_derived
 from keyquorum.toprf.service import FUNCTIONS
 
 from . import completion
 from .app import App
+from .jobs import JobFile, hand_over
 from .keys import say_shared
 from .options import Parties, chosen
 from .service import AuditLog, Host, MetricsPort, Patience, Port, check_party, run_party, serving
@@ -59,11 +73,15 @@ def keygen(
     folder: Folder,
     key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
     prf: Annotated[str, typer.Option(help=f"The function: {' or '.join(FUNCTIONS)}.")] = "aes",
+    job: JobFile = None,
 ) -> None:
     """Make a key jointly: it exists as shares only. The same as keyquorum keygen -p prf-aes128, or with --prf legendre -p prf-legendre127.
 
     The key states its function: serve, eval and derive take it from there.
     """
+    if job is not None:
+        hand_over(job, toprf_keygen_job(key, prf))
+        return
     with progress_bars() as report:
         result = toprf_keygen(folder, key, report, prf)
     print_reports(result.reports)
@@ -77,11 +95,16 @@ def share(
     folder: Folder,
     key: Key,
     members: Annotated[int, typer.Option("-t", help="Parties that evaluate, and that together have the key.", show_default=False)],
+    job: JobFile = None,
 ) -> None:
     """Share a key anew, so that any t parties evaluate without the others. Nothing is opened. The same as keyquorum share.
 
     Any t parties together have the key from now on, whatever the committee tolerates; the committee's own shares stay. A new run replaces the old shares.
     """
+    if job is not None:
+        load_prf_key(api.key_folder(folder, key))
+        hand_over(job, api.share_job(folder, key, members))
+        return
     with progress_bars() as report:
         size = toprf_share(folder, key, members, report)
     emit(say_shared(folder, key, members, size))
@@ -92,11 +115,15 @@ def encrypt_key(
     folder: Folder,
     key: Key,
     tfhe: Annotated[str, typer.Argument(help="Name of a key for TFHE-rs of the same committee.", show_default=False, autocompletion=completion.keys)],
+    job: JobFile = None,
 ) -> None:
     """Encrypt a key under a key for TFHE-rs: then anybody evaluates on encrypted inputs, and the committee decrypts the results alone.
 
     keyquorum toprf circuit writes the circuit, keyquorum tfhe circuit evaluates it, in about four minutes on two cores.
     """
+    if job is not None:
+        hand_over(job, toprf_encrypt_job(folder, key, tfhe))
+        return
     with progress_bars() as report:
         made = toprf_encrypt(folder, key, tfhe, report)
     console.print(f"{made}: 1,408 ciphertexts of the round keys of {key}, the same file at each party", markup=False)
@@ -118,12 +145,16 @@ def fill(
     method: Method = "table",
     chunk: Annotated[int, typer.Option(help="Blocks that are made at a time; bounds the memory.")] = CHUNK,
     parties: Parties = None,
+    job: JobFile = None,
 ) -> None:
     """Make one-time tables ahead, among all parties of this host. The circuit takes none.
 
     All keys of the committee take them from one pool, which keyquorum pool status and pool drop name prf-aes128-table; a subset (--parties) has a pool of its own. A party that serves holds its
     pool: stop it first, or serve with --keep, which makes tables while there is nothing else to do.
     """
+    if job is not None:
+        hand_over(job, toprf_fill_job(folder, items, method, chunk, chosen(parties)))
+        return
     with progress_bars() as report:
         made = toprf_fill(folder, items, method, chunk, report, parties=chosen(parties))
     if made.reports:

@@ -267,13 +267,15 @@ def list_parameter_sets() -> list[str]:
 
 
 def load(name_or_path: str | Path, warn: bool = True) -> ParameterSet:
-    """A shipped set by name, or a set from a TOML file (a path, or any text that ends in ``.toml``).
+    """A shipped set by name, or a set from a TOML file (a path, or any text that ends in ``.toml``), or the lines of such a file, as in a job.
 
     Warns with SecurityWarning when the set has ``security = "none"``, unless ``warn`` is False, which is for inspection only.
     Raises UnknownParameterSetError, or ParameterError from validation.
     """
     text = str(name_or_path)
-    if isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text:
+    if "\n" in text:
+        parameters = from_toml(text, "the parameter set of the job")
+    elif isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text:
         path = Path(name_or_path)
         try:
             content = path.read_text(encoding="utf-8")

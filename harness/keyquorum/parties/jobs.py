@@ -123,7 +123,7 @@ def local_path(job: Json, name: str) -> Path:
     return Path(path)
 
 
-NAMES = ("ciphertexts", "outputs")
+NAMES = ("ciphertexts", "inputs", "outputs")
 """Fields under ``local`` with lists of file names, which are relative to the job file."""
 
 
@@ -178,7 +178,8 @@ def at_this_host(job: Json, ciphertexts: Sequence[Path] = (), output: Sequence[P
 
 
 def _check_count(job: Json, name: str, given: int) -> None:
-    expected = len(job["sha256"]) if job["kind"] == "decrypt" else 0
+    named = job["local"].get(name) if isinstance(job.get("local"), dict) else None
+    expected = len(job["sha256"]) if job["kind"] == "decrypt" else len(named) if isinstance(named, list) else 0
     if given != expected:
         option = {"ciphertexts": "--ciphertext", "outputs": "--output"}[name]
         cure = f"leave out {option}" if not expected else f"give {option} once for each, in the order of the job"

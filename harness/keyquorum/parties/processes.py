@@ -147,7 +147,7 @@ def run_processes(
     missing = sorted(set(range(committee.size)) - set(committee.local_parties()))
     if missing:
         raise CommitteeError(
-            f"party {committee.number_of(missing[0])} is not on this host: run every party on its own host with keyquorum party {shlex.quote(str(folder))} INDEX"
+            f"party {committee.number_of(missing[0])} is not on this host: write the job with --job FILE, and run keyquorum party {shlex.quote(str(folder))} INDEX FILE on every host"
         )
     for party in range(committee.size):
         mac_key.check_party(committee, party)

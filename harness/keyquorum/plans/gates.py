@@ -21,7 +21,7 @@ from keyquorum.model.errors import ParameterError, PoolTooSmall
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.jobs import local_path, party_job
+from keyquorum.parties.jobs import party_job
 from keyquorum.programs.signatures import sum_inputs
 from keyquorum.schemes.key_folder import check_made_by, load_shares
 from keyquorum.schemes.prf.function import BLOCK, blocks_of, combined, held_by, rows_of
@@ -41,6 +41,9 @@ Bytes = NDArray[np.uint8]
 CHUNK = 4
 """Blocks of a file of the pool: 138 kB each, and 20 MB of memory while they are made."""
 MOST_BLOCKS = 1024
+LINE = 2 * BLOCK + 1
+"""Bytes of a block in a file."""
+MOST_TEXT = 2 * LINE * MOST_BLOCKS
 
 
 class GateKey:
@@ -182,12 +185,46 @@ def check_evaluate(committee: Committee, party: int, job: Json) -> None:
         _own_blocks(job, _blocks(job))
 
 
+def blocks_in(path: Path) -> list[bytes]:
+    """The blocks of a file of words of 32 hexadecimal digits. Raises ParameterError."""
+    if not path.is_file():
+        raise ParameterError(f"{path}: no such file")
+    if path.stat().st_size > MOST_TEXT:
+        raise ParameterError(f"{path}: {path.stat().st_size} bytes are more than {MOST_BLOCKS} blocks: split it")
+    return [block_of(word) for word in path.read_text(errors="replace").split()]
+
+
+def block_of(word: str) -> bytes:
+    """A block of 32 hexadecimal digits. Raises ParameterError."""
+    try:
+        block = bytes.fromhex(word)
+    except ValueError:
+        block = b""
+    if len(block) != BLOCK or len(word) != 2 * BLOCK:
+        raise ParameterError(f"a block of {len(word)} characters: give {2 * BLOCK} hexadecimal digits")
+    return block
+
+
+def lines_of(blocks: Sequence[bytes]) -> bytes:
+    """The text of :func:`blocks_in`, a block on each line."""
+    return b"".join(block.hex().encode() + b"\n" for block in blocks)
+
+
 def _own_blocks(job: Json, count: int) -> bytes:
     """The receiver's blocks."""
-    path = local_path(job, "input")
-    if not path.is_file() or path.stat().st_size != count * BLOCK:
-        raise ParameterError(f"{path}: no file of {count} blocks of {BLOCK} bytes")
-    return path.read_bytes()
+    path = _local_file(job, "inputs")
+    blocks = blocks_in(path)
+    if len(blocks) != count:
+        raise ParameterError(f"{path}: {len(blocks)} blocks, and the job is for {count}: copy the file of the job")
+    return b"".join(blocks)
+
+
+def _local_file(job: Json, name: str) -> Path:
+    """The file of this party that a list under ``local`` has."""
+    paths = job["local"].get(name)
+    if not isinstance(paths, list) or len(paths) != 1 or not isinstance(paths[0], str) or not paths[0].isprintable():
+        raise ParameterError(f"the {job['kind']} job needs a path under local, {name}: write the job file again")
+    return Path(paths[0])
 
 
 @party_job("gates_fill", {"key": str, "rounding": str, "count": int})
@@ -199,14 +236,14 @@ def gates_fill_job(context: PartyContext, job: Json) -> Json:
 
 @party_job("gates_evaluate", {"key": str, "rounding": str, "receiver": int, "count": int, "local": dict}, check=check_evaluate)
 def gates_evaluate_job(context: PartyContext, job: Json) -> Json:
-    """The job ``gates_evaluate``: AES of ``count`` blocks, which ``receiver`` has, and whose values it alone gets. Under ``local`` at the receiver: ``input``,
-    the file of the blocks, and ``output`` (0600, reserved before anything is claimed)."""
+    """The job ``gates_evaluate``: AES of ``count`` blocks, which ``receiver`` has, and whose values it alone gets. Under ``local`` at the receiver: ``inputs``,
+    the file of the blocks, and ``outputs``, the file of their values (0600, reserved before anything is claimed), both as of :func:`blocks_in`."""
     receiver, count = context.committee.index_of(job["receiver"]), _blocks(job)
     receives = context.party == receiver
     own = _own_blocks(job, count) if receives else None
-    outputs: Sequence[Path] = [local_path(job, "output")] if receives else []
+    outputs: Sequence[Path] = [_local_file(job, "outputs")] if receives else []
     folder = context.committee.key_folder(context.party, job["key"])
-    with GateKey(context, job["key"], job["rounding"]) as opened, reserved(outputs, [count * BLOCK] * len(outputs), folder / RESULTS) as places:
+    with GateKey(context, job["key"], job["rounding"]) as opened, reserved(outputs, [count * LINE] * len(outputs), folder / RESULTS) as places:
         with context.phase("input"):
             points = _shared(context, own, count)
         try:
@@ -217,9 +254,9 @@ def gates_evaluate_job(context: PartyContext, job: Json) -> Json:
         value = _delivered(context, shares, receiver)
         shares.fill(0)
         if value is not None:
-            save_all(places, [value])
+            save_all(places, [lines_of([value[first : first + BLOCK] for first in range(0, len(value), BLOCK)])])
     context.session.compare("end of the evaluation", hashlib.sha256(str(count).encode()).digest())
-    return {"count": count, "receiver": job["receiver"]}
+    return {"count": count, "receiver": job["receiver"], **({"outputs": [str(path) for path in outputs]} if receives else {})}
 
 
-__all__ = ["GateKey", "check_evaluate", "gates_evaluate_job", "gates_fill_job"]
+__all__ = ["GateKey", "block_of", "blocks_in", "check_evaluate", "gates_evaluate_job", "gates_fill_job", "lines_of"]

@@ -51,13 +51,15 @@ def parameter_set_names() -> list[str]:
 
 
 def load_parameters(name_or_path: str | Path, warn: bool = True) -> Parameters:
-    """A shipped set by name, or a set of a TOML file, whose ``scheme`` says which it is of. ``warn``: of sets without claimed security.
+    """A shipped set by name, or a set of a TOML file, whose ``scheme`` says which it is of, or the lines of a file of the first scheme. ``warn``: of sets without claimed security.
 
     Raises UnknownParameterSetError, or ParameterError for a set that is refused."""
     text = str(name_or_path)
     for scheme in schemes():
         if text in scheme.set_names():
             return scheme.load(text, warn)
+    if "\n" in text:
+        return schemes()[0].load(text, warn)
     if isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text:
         return _scheme_of_file(Path(name_or_path)).load(Path(name_or_path), warn)
     first, *others = schemes()

@@ -11,11 +11,24 @@ with Toprf("committee", "prf", "committee/receiver-web.pem") as toprf:
 
 from __future__ import annotations
 
-from .baseline import gates_evaluate, gates_fill
+from .baseline import gates_evaluate, gates_evaluate_job, gates_fill, gates_fill_job
 from .client import Toprf
-from .service import EvaluationStatus, Filled, set_policy, toprf_encrypt, toprf_fill, toprf_keygen, toprf_share, toprf_status, write_circuit
+from .service import (
+    EvaluationStatus,
+    Filled,
+    set_policy,
+    toprf_encrypt,
+    toprf_encrypt_job,
+    toprf_fill,
+    toprf_fill_job,
+    toprf_keygen,
+    toprf_keygen_job,
+    toprf_share,
+    toprf_status,
+    write_circuit,
+)
 
 __all__ = [
-    "EvaluationStatus", "Filled", "Toprf", "gates_evaluate", "gates_fill", "set_policy", "toprf_encrypt", "toprf_fill", "toprf_keygen", "toprf_share",
-    "toprf_status", "write_circuit",
+    "EvaluationStatus", "Filled", "Toprf", "gates_evaluate", "gates_evaluate_job", "gates_fill", "gates_fill_job", "set_policy", "toprf_encrypt",
+    "toprf_encrypt_job", "toprf_fill", "toprf_fill_job", "toprf_keygen", "toprf_keygen_job", "toprf_share", "toprf_status", "write_circuit",
 ]  # fmt: skip

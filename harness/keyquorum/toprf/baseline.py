@@ -10,9 +10,18 @@ from keyquorum import api
 from keyquorum.api import PathLike
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import Progress, RunReport
+from keyquorum.plans.gates import MOST_BLOCKS, blocks_in, lines_of
 from keyquorum.schemes.prf.function import BLOCK
+from keyquorum.schemes.prf_lwe.key import load_gate_key
+
+
+def gates_fill_job(committee: Committee | PathLike, key: str, blocks: int, rounding: str = "round_ltz_circuit") -> Json:
+    """The job of :func:`gates_fill` as plain data."""
+    load_gate_key(api.key_folder(committee, key))
+    return {"kind": "gates_fill", "key": key, "rounding": rounding, "count": blocks}
 
 
 def gates_fill(
@@ -26,8 +35,22 @@ def gates_fill(
     """Makes encrypted tables, and items of a rounding, for ``blocks`` blocks under a key of ``lwe32-p2`` or ``lwe32-p2-seed003``, among all parties of this
     host, each a process of its own, over TLS. Returns the blocks for which there are items. ``rounding``: round_ltz_circuit or round_ltz_table."""
     committee = api.as_committee(committee)
-    job = {"kind": "gates_fill", "key": key, "rounding": rounding, "count": blocks}
-    return int(run_processes(committee.folder, job, progress, io_timeout=io_timeout)[0]["available"])
+    return int(run_processes(committee.folder, gates_fill_job(committee, key, blocks, rounding), progress, io_timeout=io_timeout)[0]["available"])
+
+
+def gates_evaluate_job(
+    committee: Committee | PathLike, key: str, blocks: PathLike, output: PathLike, receiver: int = 0, rounding: str = "round_ltz_circuit"
+) -> Json:
+    """The job of an evaluation as plain data. ``blocks``: a file of words of 32 hexadecimal digits; ``output``: the file for the values, one on each line. Party
+    ``receiver`` needs the first and writes the second. Raises ParameterError."""
+    committee = api.as_committee(committee)
+    load_gate_key(api.key_folder(committee, key))
+    committee.index_of(receiver)
+    count = len(blocks_in(Path(blocks)))
+    if not 1 <= count <= MOST_BLOCKS:
+        raise ParameterError(f"{blocks}: {count} blocks: give 1 to {MOST_BLOCKS}, one on each line")
+    local = {"inputs": [str(Path(blocks).resolve())], "outputs": [str(Path(output).resolve())]}
+    return {"kind": "gates_evaluate", "key": key, "rounding": rounding, "receiver": receiver, "count": count, "local": local}
 
 
 def gates_evaluate(
@@ -44,15 +67,11 @@ def gates_evaluate(
     with tempfile.TemporaryDirectory(prefix="keyquorum-") as folder:
         given, output = Path(folder) / "input", Path(folder) / "output"
         given.touch(0o600)
-        given.write_bytes(b"".join(points))
-        job = {
-            "kind": "gates_evaluate", "key": key, "rounding": rounding, "receiver": receiver, "count": len(points),
-            "local": {"input": str(given), "output": str(output)},
-        }  # fmt: skip
+        given.write_bytes(lines_of(points))
+        job = gates_evaluate_job(committee, key, given, output, receiver, rounding)
         results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
-        made = output.read_bytes()
-    values = [made[first : first + BLOCK] for first in range(0, len(made), BLOCK)]
+        values = blocks_in(output)
     return values, [RunReport.from_json(result["report"]) for result in results]
 
 
-__all__ = ["gates_evaluate", "gates_fill"]
+__all__ = ["gates_evaluate", "gates_evaluate_job", "gates_fill", "gates_fill_job"]

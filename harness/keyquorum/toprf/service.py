@@ -15,7 +15,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.model.needs import require_disk
 from keyquorum.model.outputs import save_file
-from keyquorum.model.plain import is_hex
+from keyquorum.model.plain import Json, is_hex
 from keyquorum.model.subset import members_of
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import Progress, RunReport
@@ -40,9 +40,18 @@ def toprf_keygen(committee: Committee | PathLike, key: str, progress: Progress |
     """Makes a key among all parties of this host, each a process of its own, over TLS. Nothing of it is ever opened. ``prf``: the function, ``aes`` (AES-128)
     or ``legendre`` (the Legendre PRF). It is :func:`keyquorum.keygen` with the parameter set ``prf-aes128`` or ``prf-legendre127``. Raises ParameterError for
     another name, and for a committee that has no shares of such keys."""
+    return api.keygen(committee, key, _parameters_of(prf), progress=progress)
+
+
+def toprf_keygen_job(key: str, prf: str = "aes") -> Json:
+    """The job of :func:`toprf_keygen` as plain data."""
+    return api.keygen_job(key, _parameters_of(prf))
+
+
+def _parameters_of(prf: str) -> str:
     if prf not in FUNCTIONS:
         raise ParameterError(f"unknown function {prf!r}: choose one of {', '.join(FUNCTIONS)}")
-    return api.keygen(committee, key, FUNCTIONS[prf], progress=progress)
+    return FUNCTIONS[prf]
 
 
 def toprf_share(committee: Committee | PathLike, key: str, members: int, progress: Progress | None = None) -> int:
@@ -52,17 +61,21 @@ def toprf_share(committee: Committee | PathLike, key: str, members: int, progres
     return api.share(committee, key, members, progress)
 
 
+def toprf_encrypt_job(committee: Committee | PathLike, key: str, tfhe: str) -> Json:
+    """The job of :func:`toprf_encrypt` as plain data."""
+    load_prf_key(api.key_folder(committee, key))
+    load_tfhe_key(api.key_folder(committee, tfhe))
+    return {"kind": "toprf_encrypt", "key": key, "tfhe": tfhe}
+
+
 def toprf_encrypt(committee: Committee | PathLike, key: str, tfhe: str, progress: Progress | None = None) -> Path:
     """Encrypts the round keys of a key of AES-128 under a key for TFHE-rs of the same committee, among all parties of this host, each a process of its own, over TLS:
     whoever has the public files evaluates the function on encrypted inputs. Returns the file of 1,408 ciphertexts, in the folder of the key ``tfhe``.
 
     Raises ParameterError for committees that cannot make such keys, KeyFileError for keys of other schemes."""
     committee = api.as_committee(committee)
-    folder = api.key_folder(committee, tfhe)
-    load_prf_key(api.key_folder(committee, key))
-    load_tfhe_key(folder)
-    results = run_processes(committee.folder, {"kind": "toprf_encrypt", "key": key, "tfhe": tfhe}, progress)
-    return folder / str(results[0]["file"])
+    results = run_processes(committee.folder, toprf_encrypt_job(committee, key, tfhe), progress)
+    return api.key_folder(committee, tfhe) / str(results[0]["file"])
 
 
 def write_circuit(file: PathLike) -> int:
@@ -86,6 +99,31 @@ class Filled:
     reports: tuple[RunReport, ...] = ()
 
 
+def toprf_fill_job(
+    committee: Committee | PathLike, items: int, method: str = "table", chunk: int = CHUNK, parties: Sequence[int] | None = None
+) -> Json:
+    """The job of :func:`toprf_fill` as plain data. Raises ParameterError for a method that takes no one-time material from a pool."""
+    members = members_of(api.as_committee(committee), parties)
+    nothing = _nothing_to_make(members, items, method)
+    if nothing:
+        raise ParameterError(nothing)
+    check_fill(items, chunk)
+    return {"kind": "toprf_fill", "count": items, "chunk": chunk, **subset_field(parties)}
+
+
+def _nothing_to_make(committee: Committee, items: int, method: str) -> str:
+    """Why a method has nothing to make ahead; empty if it has. Raises ParameterError for what the committee cannot evaluate."""
+    if items < 1:
+        raise ParameterError(f"{items} items: choose at least 1")
+    check_evaluation(committee, method)
+    if method == "table":
+        return ""
+    why = f"the triples of {committee.protocol} are made while the parties evaluate"
+    if not committee.rounds_with_triples:
+        why = f"ANDs of {committee.protocol} need no one-time material"
+    return f"method {method}: nothing to make ahead, {why}"
+
+
 def toprf_fill(
     committee: Committee | PathLike,
     items: int,
@@ -102,21 +140,14 @@ def toprf_fill(
 
     Raises ParameterError, ResourceError without room on the disk, and PoolError while a party uses the pool: then serve with ``--keep``."""
     committee = members_of(api.as_committee(committee), parties)
-    if items < 1:
-        raise ParameterError(f"{items} items: choose at least 1")
-    check_evaluation(committee, method)
-    if method != "table":
-        why = f"the triples of {committee.protocol} are made while the parties evaluate"
-        if not committee.rounds_with_triples:
-            why = f"ANDs of {committee.protocol} need no one-time material"
-        return Filled(method, 0, f"method {method}: nothing to make ahead, {why}")
-    check_fill(items, chunk)
+    nothing = _nothing_to_make(committee, items, method)
+    if nothing:
+        return Filled(method, 0, nothing)
+    job = toprf_fill_job(committee.whole, items, method, chunk, parties)
     here = committee.local_parties()
     tables = aes_tables(committee)
     require_disk(f"a pool of {items:,} items more", len(here) * chunks_bytes(tables.sections, committee.share_parts, items, chunk), committee.folder)
-    results = run_processes(
-        committee.folder, {"kind": "toprf_fill", "count": items, "chunk": chunk, **subset_field(parties)}, progress, io_timeout=io_timeout
-    )
+    results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     pool, left = results[0]["pool"], results[0]["available"]
     reports = tuple(RunReport.from_json(result["report"]) for result in results)
     return Filled(method, items, f"pool {pool}: {items:,} items made, {left:,} left; a block takes one", pool, left, reports)
@@ -173,5 +204,6 @@ def toprf_status(committee: Committee | PathLike, key: str) -> list[EvaluationSt
 
 
 __all__ = [
-    "FUNCTIONS", "EvaluationStatus", "Filled", "set_policy", "toprf_encrypt", "toprf_fill", "toprf_keygen", "toprf_share", "toprf_status", "write_circuit",
+    "FUNCTIONS", "EvaluationStatus", "Filled", "set_policy", "toprf_encrypt", "toprf_encrypt_job", "toprf_fill", "toprf_fill_job", "toprf_keygen",
+    "toprf_keygen_job", "toprf_share", "toprf_status", "write_circuit",
 ]  # fmt: skip

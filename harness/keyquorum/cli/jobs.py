@@ -1,0 +1,30 @@
+"""--job: a command writes its job for keyquorum party, where the parties are on several hosts."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keyquorum import api
+from keyquorum.model.plain import Json
+from keyquorum.terminal.output import console, emit
+
+JobFile = Annotated[
+    Path | None,
+    typer.Option("--job", help="For parties on several hosts: write the job for keyquorum party instead of running it here.", show_default=False),
+]
+
+
+def hand_over(path: Path, job: Json) -> None:
+    """Writes a job, and prints what to do with it."""
+    api.write_job(path, job)
+    files = [str(Path(name).name) for name in job.get("local", {}).get("inputs", [])]
+    beside = f", with {', '.join(files)} beside it at party {job['receiver']}" if files else ""
+    console.print(f"{path}: copy it to every host{beside}, and start keyquorum party FOLDER INDEX {shlex.quote(str(path))} there", markup=False)
+    emit({"job": path})
+
+
+__all__ = ["JobFile", "hand_over"]

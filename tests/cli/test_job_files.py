@@ -1,0 +1,104 @@
+"""--job of commands that all parties run: the job that keyquorum party takes, and refusals at the host that writes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from keyquorum import api
+from keyquorum.cli import app
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError
+from keyquorum.parties import run_in_process
+from keyquorum.parties.jobs import check_job, read_job, run_job
+from keyquorum.plans.pools import pools_folder
+from keyquorum.toprf import toprf_fill, toprf_keygen
+from typer.testing import CliRunner
+
+from tests.schemes.test_prf_lwe_jobs import NAME, POINT, aes_of, with_gates
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*for comparison only")
+
+
+@pytest.fixture
+def committee(tmp_path: Path) -> Path:
+    """The folder of party 0 of three, on this host alone."""
+    api.init(tmp_path / "committee", 3, "rep-field", hosts=["a:1", "b:2", "c:3"], me=[0])
+    return tmp_path / "committee"
+
+
+def written(folder: Path, *words: object) -> dict[str, Any]:
+    """The job that a command writes."""
+    path = folder / "job.json"
+    result = CliRunner().invoke(app, [*map(str, words), "--job", str(path), "--json"], catch_exceptions=False)
+    assert result.exit_code == 0 and json.loads(result.stdout) == {"job": str(path)}
+    job = read_job(path)
+    check_job(job)
+    return job
+
+
+def test_each_command_writes_its_job(committee: Path, tmp_path: Path) -> None:
+    job = written(tmp_path, "pool", "fill", committee, "-p", "lwe64-p2", "-n", 7, "--chunk", 3, "--parties", "2,0")
+    assert job == {
+        "kind": "pool_fill", "parameters": "lwe64-p2", "rounding": "round_ltz_circuit", "width": 8, "levels": 2, "count": 7, "chunk": 3, "subset": [0, 2],
+    }  # fmt: skip
+    assert written(tmp_path, "toprf", "fill", committee, "-n", 7)["kind"] == "toprf_fill"
+    job = written(tmp_path, "toprf", "keygen", committee, "prf", "--prf", "legendre")
+    assert job["kind"] == "keygen" and job["key"] == "prf" and job["parameters"]["name"] == "prf-legendre127"
+    assert written(tmp_path, "gates", "keygen", committee, "gates", "-p", NAME)["parameters"]["name"] == NAME
+
+
+def test_a_set_of_a_file_goes_with_the_job(committee: Path, tmp_path: Path) -> None:
+    """The other hosts need not have the file: their pool is that of the same set."""
+    own = api.load_parameters("bfv-4096").to_toml().replace('"bfv-4096"', '"own"')
+    (tmp_path / "own.toml").write_text(own)
+    job = written(tmp_path, "pool", "fill", committee, "-p", tmp_path / "own.toml", "-n", 2)
+    (tmp_path / "own.toml").unlink()
+    assert api.load_parameters(job["parameters"]).name == "own"
+    here = api.init(tmp_path / "here", 3, "rep-field")
+    run_in_process(here, lambda context: run_job(context, job))
+    assert [path.name for path in pools_folder(here, 1).iterdir() if path.is_dir()] == ["own-round_ltz_circuit"]
+
+
+def test_nothing_is_written_for_what_no_party_can_run(committee: Path, tmp_path: Path) -> None:
+    for words, error, why in (
+        (("pool", "fill", committee, "-n", 0), ParameterError, "choose 1 to"),
+        (("pool", "fill", committee, "-n", 1, "--rounding", "round_flood"), ParameterError, "is too small for flooding"),
+        (("toprf", "fill", committee, "-n", 1, "--method", "circuit"), ParameterError, "nothing to make ahead"),
+        (("toprf", "share", committee, "prf", "-t", 2), CommitteeError, "no key 'prf' at any party"),
+        (("toprf", "encrypt-key", committee, "prf", "key"), CommitteeError, "no key 'prf' at any party"),
+        (("gates", "fill", committee, "gates", "-n", 1), CommitteeError, "no key 'gates' at any party"),
+        (("gates", "eval", committee, "gates", POINT.hex()), ParameterError, "name --batch FILE and --output FILE"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=why):
+            written(tmp_path, *words)
+    assert not (tmp_path / "job.json").exists()
+
+
+def test_the_error_on_one_of_several_hosts_names_the_job(committee: Path) -> None:
+    """At every command and function that starts all parties here."""
+    for run in (
+        lambda: api.pool_fill(committee, "lwe64-p2", "round_ltz_circuit", 1),
+        lambda: toprf_fill(committee, 1),
+        lambda: toprf_keygen(committee, "prf"),
+    ):
+        with pytest.raises(
+            KeyQuorumError, match=r"party 1 is not on this host: write the job with --job FILE, and run keyquorum party .* INDEX FILE on every"
+        ):
+            run()
+
+
+@pytest.mark.timeout(120)
+def test_blocks_go_to_their_party_in_a_file(tmp_path: Path) -> None:
+    """gates eval --job: paths are relative to the job, the receiver alone has blocks and values."""
+    committee = with_gates(tmp_path, "semi2k", 2)
+    fill = written(tmp_path, "gates", "fill", committee.folder, "gates", "-n", 1)
+    run_in_process(committee, lambda context: run_job(context, fill))
+    (tmp_path / "blocks").write_text(f"{POINT.hex()}\n")
+    words = ("gates", "eval", committee.folder, "gates", "--batch", tmp_path / "blocks", "-o", tmp_path / "values", "--to", 1)
+    job = written(tmp_path, *words)
+    assert json.loads((tmp_path / "job.json").read_text())["local"] == {"inputs": ["blocks"], "outputs": ["values"]}
+    results = run_in_process(committee, lambda context: run_job(context, job))
+    assert (tmp_path / "values").read_text() == f"{aes_of(committee, POINT).hex()}\n"
+    assert results[1]["outputs"] == [str(tmp_path / "values")] and "outputs" not in results[0]
