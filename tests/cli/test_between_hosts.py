@@ -10,15 +10,20 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.fhe import seal
-from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CommitteeError, KeyFileError
+from keyquorum.fhe.lwe import encrypt, lwe_parameters
+from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.errors import CiphertextError, CommitteeError, KeyFileError
 from keyquorum.parties.setup import fingerprint, move
 from keyquorum.plans.public import export_key
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.serve.client import Receiver, admit, make_receiver
+from keyquorum.serve.daemon import Daemon
+from keyquorum.serve.kinds import Service
+from keyquorum.serve.kinds.decryption import ServedKey
 
 from .test_commands import keyquorum
 
@@ -168,11 +173,77 @@ def test_a_receiver_waits_for_parties_that_start_late(made: Path, monkeypatch: p
     thread.join()
 
 
+def test_a_receiver_that_waits_reads_addresses_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A party that was stopped may start anew at another port, also one that was killed and left its old address behind."""
+    committee = Committee.load(made / "committee")
+    identity, _ = make_receiver(committee, "patient")
+    with socket.create_server(("127.0.0.1", 0)) as old:
+        gone = old.getsockname()[1]
+    files = [committee.party_folder(party) / "serve.json" for party in range(3)]
+    for file in files:
+        file.write_text(json.dumps({"host": "127.0.0.1", "port": gone}))
+    reached: list[int] = []
+
+    def connect(context: object, party: int, host: str, port: int, *_: object) -> object:
+        reached.append(port)
+        raise ssl.SSLError("reached")
+
+    monkeypatch.setattr("keyquorum.serve.client.connect", connect)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        now = server.getsockname()[1]
+        again = threading.Timer(1.0, lambda: [write_atomically(file, json.dumps({"host": "127.0.0.1", "port": now}).encode()) for file in files])
+        again.start()
+        with pytest.raises(ssl.SSLError, match="reached"):
+            Receiver(committee, identity, wait=30.0).decrypt(*_ciphertext(made))
+        again.join()
+    assert reached == [now]
+    for file in files:
+        file.unlink()
+
+
+def test_a_party_that_ends_takes_its_address_with_it(made: Path) -> None:
+    """Or receivers ask at a port that is another program's by then."""
+    committee = Committee.load(made / "committee")
+    make_receiver(committee, "asker")
+    address = committee.party_folder(0) / "serve.json"
+    served = Daemon(committee, 0, Service("key"))
+    assert json.loads(address.read_text())["port"] == served.listener.port
+    served.stop()
+    served.run()
+    assert not address.exists()
+    with pytest.raises(CommitteeError, match=r"party 0 does not serve on this host: start keyquorum serve there, or name all addresses"):
+        Receiver(committee, committee.folder / "receiver-asker.pem").decrypt(*_ciphertext(made))
+
+
 @pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "1e300"])
 def test_nobody_waits_forever(made: Path, seconds: str) -> None:
     (made / "any.ct").write_bytes(b"x")
     said = keyquorum("decrypt", "committee", "key", "any.ct", "--committee", "--identity", "any.ct", "--wait", seconds, folder=made, ok=False)
     assert "--wait" in said and "choose 0 to 86400 seconds" in said
+
+
+def test_a_file_of_another_key_is_refused_with_both_keys(made: Path, tmp_path: Path) -> None:
+    """LWE files name their key. The receiver has the metadata of the key that the user named, so no party is asked."""
+    identity, _ = make_receiver(Committee.load(made / "committee"), "lost")
+    parameters = lwe_parameters("lwe64-p2")
+    secret, rng = np.zeros(parameters.dimension, np.int64), np.random.default_rng(1)
+    (tmp_path / "x.lwe").write_bytes(encrypt(parameters, secret, np.array([1]), rng).to_bytes("ab" * 16))
+    said = keyquorum("decrypt", made / "committee", "key", "x.lwe", "--committee", "--identity", identity, folder=tmp_path, ok=False)
+    assert f"x.lwe: ciphertexts of LWE under key {'ab' * 16}, and 'key' is the BFV key" in said
+
+
+def test_a_server_names_the_key_that_it_serves(made: Path) -> None:
+    committee = Committee.load(made / "committee")
+    served = ServedKey(committee, 0, "key", "round_ltz_circuit")
+    try:
+        for head, why in (
+            ({}, "names no key, as those of LWE and TFHE do, and not the BFV key"),
+            ({"key": "00" * 16}, "encrypted under another key \\(0000"),
+        ):
+            with pytest.raises(CiphertextError, match=why):
+                served.read(head, b"")
+    finally:
+        served.close()
 
 
 def test_waiting_is_for_served_committees(made: Path) -> None:

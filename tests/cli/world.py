@@ -155,8 +155,10 @@ def _deployments(folder: Path, committee: Committee) -> None:
     (folder / ".x.lwe.0123456789abcdef.tmp").write_bytes(b"half of it")
     make_receiver(committee, "alice")
     served = Daemon(committee, 0, Service("lwe"))
+    address = (committee.party_folder(0) / "serve.json").read_bytes()
     served.stop()
     served.run()
+    (committee.party_folder(0) / "serve.json").write_bytes(address)  # as a killed party leaves it
     log = AuditLog(committee.party_folder(0) / AUDIT_LOG, {"party": 0})
     for number in range(3):
         log.write({"receiver": "ab" * 32, "request": f"r{number}", "sha256": "cd" * 32, "bytes": 8, "result": "answered"})

@@ -393,7 +393,10 @@ def test_parties_that_do_not_serve(tmp_path: Path) -> None:
             Toprf(committee, "prf", identity, **wrong)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="no such identity"):
         Toprf(committee, "prf", tmp_path / "none.pem")
-    with pytest.raises(PartyError, match="is keyquorum serve running there"), Toprf(committee, "prf", identity, [("127.0.0.1", 9)] * 2) as toprf:
+    with (
+        pytest.raises(PartyError, match="is keyquorum toprf serve running there"),
+        Toprf(committee, "prf", identity, [("127.0.0.1", 9)] * 2) as toprf,
+    ):
         toprf.evaluate(b"x")
 
 

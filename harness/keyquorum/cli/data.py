@@ -11,14 +11,15 @@ import typer
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.values import read_values
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import CiphertextError, CommitteeError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import members_of
 from keyquorum.plans.decrypt import RESULTS
-from keyquorum.schemes import encryption_of, recognise
+from keyquorum.schemes import encryption_of, recognise, scheme_of
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.seal.approvals import approved_noise
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.precision import noise_estimate
@@ -217,6 +218,8 @@ def _ask_committee(
     data = path.read_bytes()
     named = recognise(data)
     info = load_key(api.key_folder(folder, key)) if named is None else named.key_of(data, str(path))
+    if named is not None:
+        _check_named_key(folder, key, info, path)
     scheme = encryption_of(info)
     body = scheme.request_body(info, path, data)
     ciphertext = scheme.parse(info, body, str(path), EXACT)
@@ -225,6 +228,18 @@ def _ask_committee(
         save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: {scheme.describe_plaintext(ciphertext)} under key {key}", markup=False)
     return output
+
+
+def _check_named_key(folder: Path, key: str, found: KeyInfo, path: Path) -> None:
+    """Refuses a file that names another key than the user, if the metadata of that one are here: a receiver need not have them."""
+    try:
+        info = load_key(api.key_folder(folder, key))
+    except CommitteeError:
+        return
+    if info.key_id != found.key_id:
+        raise CiphertextError(
+            f"{path}: ciphertexts of {encryption_of(found).title} under key {found.key_id}, and {key!r} is the {scheme_of(info).title} key {info.key_id}: name that key"
+        )
 
 
 def decode(

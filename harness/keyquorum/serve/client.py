@@ -82,20 +82,20 @@ def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
     return digest, parties
 
 
-def local_addresses(committee: Committee) -> list[tuple[str, int]]:
-    """Addresses (host, port) at which the parties of this host serve receivers, in the order of parties. Raises CommitteeError."""
+def local_addresses(committee: Committee, server: str = "keyquorum serve") -> list[tuple[str, int]]:
+    """Addresses (host, port) at which the parties of this host serve receivers, in the order of parties. Raises CommitteeError, which names ``server``, the command."""
     addresses = []
     for party in _members(committee):
         path = committee.party_folder(party) / "serve.json"
         if not path.exists():
             raise CommitteeError(
-                f"{path}: party {committee.number_of(party)} does not serve on this host: name all addresses, HOST:PORT in the order of parties"
+                f"{path}: party {committee.number_of(party)} does not serve on this host: start {server} there, or name all addresses, HOST:PORT in the order of parties"
             )
         try:
             data = json_loads(path.read_text())
             addresses.append((str(data["host"]), int(data["port"])))
         except (ValueError, KeyError, TypeError, OverflowError):
-            raise CommitteeError(f"{path}: damaged: start keyquorum serve of party {committee.number_of(party)} again, which writes it") from None
+            raise CommitteeError(f"{path}: damaged: start {server} of party {committee.number_of(party)} again, which writes it") from None
     return addresses
 
 
@@ -113,12 +113,13 @@ class Channels:
     """Channels of a receiver to all parties that serve. An object sends one request at a time; several objects may share an identity."""
 
     def __init__(
-        self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0, wait: float = 0.0
-    ) -> None:
+        self, committee: Committee, identity: Path, places: list[tuple[str, int]] | None = None, timeout: float = 90.0, wait: float = 0.0,
+        server: str = "keyquorum serve",
+    ) -> None:  # fmt: skip
         """``places``: addresses of the parties that round, in their order (default: those of this host). ``wait``: seconds to wait for parties that
-        do not listen yet."""
+        do not listen yet. ``server``: the command that serves, which errors name."""
         self._committee, self._context, self._timeout, self._wait = committee, client_context(identity), timeout, wait
-        self._addresses = places
+        self._addresses, self._server = places, server
         self._channels: list[ssl.SSLSocket] = []
         self._lock = threading.Lock()
 
@@ -142,21 +143,24 @@ class Channels:
         if self._channels:
             return
         until = time.monotonic() + self._wait
-        addresses = self._addresses or self._local_addresses(until)
-        if len(addresses) != len(_members(self._committee)):
-            raise CommitteeError(f"{len(addresses)} addresses for {len(_members(self._committee))} parties: name each once, in their order")
-        for party, (host, port) in zip(_members(self._committee), addresses, strict=True):
-            _await_listener(host, port, until)
-            fingerprint = self._committee.parties[party].fingerprint
-            self._channels.append(connect(self._context, self._committee.number_of(party), host, port, fingerprint, self._timeout))
+        if self._addresses is not None and len(self._addresses) != len(_members(self._committee)):
+            raise CommitteeError(f"{len(self._addresses)} addresses for {len(_members(self._committee))} parties: name each once, in their order")
+        for party in _members(self._committee):
+            host, port = self._listening(party, until)
+            pinned = self._committee.parties[party].fingerprint
+            self._channels.append(connect(self._context, self._committee.number_of(party), host, port, pinned, self._timeout, self._server))
 
-    def _local_addresses(self, until: float) -> list[tuple[str, int]]:
-        """Those of the parties of this host; waits for parties that have none yet, to the time ``until`` of the monotonic clock."""
+    def _listening(self, party: int, until: float) -> tuple[str, int]:
+        """The address of a party when a process listens there, or at the time ``until`` of the monotonic clock. Addresses of this host are read again each
+        time: a party that starts anew may have another port."""
         while True:
+            last = time.monotonic() >= until
             try:
-                return local_addresses(self._committee)
+                place = (self._addresses or local_addresses(self._committee, self._server))[party]
+                if last or _listens(*place):
+                    return place
             except CommitteeError:
-                if time.monotonic() >= until:
+                if last:
                     raise
             time.sleep(0.1)
 
@@ -234,14 +238,13 @@ class Receiver(Channels):
         return summands_of(self._committee, answers, count, modulus)
 
 
-def _await_listener(host: str, port: int, until: float) -> None:
-    """Returns when a process listens at the address, or at the time ``until`` of the monotonic clock."""
-    while time.monotonic() < until:
-        try:
-            socket.create_connection((host, port), 1.0).close()
-            return
-        except (OSError, OverflowError, UnicodeError):
-            time.sleep(0.1)
+def _listens(host: str, port: int) -> bool:
+    """Whether a process listens at the address."""
+    try:
+        socket.create_connection((host, port), 1.0).close()
+    except (OSError, OverflowError, UnicodeError):
+        return False
+    return True
 
 
 def fetch(

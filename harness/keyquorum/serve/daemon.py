@@ -14,6 +14,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,9 @@ class Daemon:
             self.metrics.close()
             self.audit.close()
             self.served_key.close()
+            # A receiver must not take a port that another program may get next for that of the party. A killed party leaves the file behind.
+            with suppress(OSError):
+                (self.committee.party_folder(self.party) / "serve.json").unlink()
             if self._record is not None:
                 self._record.close()
             self._lock.release()

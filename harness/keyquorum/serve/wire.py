@@ -138,8 +138,10 @@ def client_context(identity: Path) -> ssl.SSLContext:
     return context
 
 
-def connect(context: ssl.SSLContext, party: int, host: str, port: int, fingerprint: str, timeout: float) -> ssl.SSLSocket:
-    """A channel to a party with this certificate."""
+def connect(
+    context: ssl.SSLContext, party: int, host: str, port: int, fingerprint: str, timeout: float, server: str = "keyquorum serve"
+) -> ssl.SSLSocket:
+    """A channel to a party with this certificate. ``server``: the command that serves, which errors name."""
     try:
         channel = context.wrap_socket(socket.create_connection((host, port), timeout))
         try:
@@ -151,7 +153,7 @@ def connect(context: ssl.SSLContext, party: int, host: str, port: int, fingerpri
             channel.close()
             raise
     except (OSError, OverflowError, UnicodeError) as error:
-        raise PartyError(f"party {party} at {host}:{port}: {error}: is keyquorum serve running there?") from None
+        raise PartyError(f"party {party} at {host}:{port}: {error}: is {server} running there?") from None
     return channel
 
 

@@ -49,7 +49,7 @@ class Toprf:
         self._inner.point(b"", domain, output_bytes)  # refuses a domain that is too long
         if not Path(identity).exists():
             raise ParameterError(f"{identity}: no such identity: make one with keyquorum receiver")
-        self._channels = Channels(self._committee, Path(identity), places, timeout, wait)
+        self._channels = Channels(self._committee, Path(identity), places, timeout, wait, "keyquorum toprf serve")
 
     def __enter__(self) -> Toprf:
         return self

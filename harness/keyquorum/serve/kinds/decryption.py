@@ -54,7 +54,12 @@ class ServedKey(ServedKind):
         """A checked request. Raises CiphertextError if the body is malformed, or encrypted under another key. Where the ciphertext does not name its
         key, the head of the message does."""
         if not self._scheme.names_key and head.get("key") != self.key_id:
-            raise CiphertextError(f"the request is encrypted under another key ({head.get('key', '')}), not {self.key_id}")
+            served = f"the {self._scheme.title} key {self.key_id}, which is served here"
+            if not isinstance(head.get("key"), str):
+                raise CiphertextError(
+                    f"the request names no key, as those of LWE and TFHE do, and not {served}: ask the committee that serves its key"
+                )
+            raise CiphertextError(f"the request is encrypted under another key ({head['key']}), not {served}")
         check_named(self._named, head)
         ciphertext = self._scheme.parse(self._info, bytes(body), "the request", self.variant.rounding)
         self._scheme.check_decryption(self._info, [ciphertext], 0, self.variant.rounding)
