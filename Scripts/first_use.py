@@ -171,7 +171,7 @@ class Shell:
             cwd=self.folder, pass_fds=(write,), start_new_session=True, text=True,
         )  # fmt: skip
         os.close(write)
-        self._send("set -m -o pipefail")  # -m: background jobs take Ctrl-C, as in a terminal
+        self._send("set -o pipefail")  # and no -m: background jobs ignore SIGINT, as in a script
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -114,6 +114,22 @@ def test_the_program_ends_with_the_count_or_with_an_error(tool: ModuleType, tmp_
     assert f"{other}:2: ok" in captured.out and "ok commands" not in captured.out and captured.err.startswith(f"error: {good}:2: ")
 
 
+def test_background_commands_are_those_of_a_script(tool: ModuleType, tmp_path: Path) -> None:
+    """They ignore SIGINT, so a document that stops them by it would hang in a user's script: the tutorial stops parties by SIGTERM."""
+    script = tmp_path / "script.md"
+    script.write_text("""```sh
+python -c 'import signal; assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN' &
+wait
+python -c 'import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); open("ready", "w"); time.sleep(60)' &
+until [ -e ready ]; do sleep 0.1; done
+kill $(jobs -p)
+wait
+```
+""")
+    assert tool.main([str(script)]) == 0
+    assert "kill -INT" not in (ROOT / TUTORIAL).read_text() and "kill $(jobs -p)" in (ROOT / TUTORIAL).read_text()
+
+
 def test_a_document_that_is_not_there_is_named(tool: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert tool.main(["no-such.md"]) == 1
     captured = capsys.readouterr()
