@@ -26,6 +26,8 @@ from keyquorum.parties.traces import sweep_copies
 HEAD_LIMIT = 1 << 16
 SLOWEST = 1 << 20
 """Least rate of a channel, bytes a second, for which a long message is not cut off."""
+ONE_WRITE = 1 << 20
+"""Bytes of a body that are copied behind their head, to be written together; the rest is not copied."""
 COPIES = 2
 """Copies of a message in memory: received, and parsed."""
 _PKCS8_SEED = bytes.fromhex("302e020100300506032b657004220420")
@@ -143,7 +145,9 @@ def connect(
 ) -> ssl.SSLSocket:
     """A channel to a party with this certificate. ``server``: the command that serves, which errors name."""
     try:
-        channel = context.wrap_socket(socket.create_connection((host, port), timeout))
+        raw = socket.create_connection((host, port), timeout)
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        channel = context.wrap_socket(raw)
         try:
             certificate = channel.getpeercert(binary_form=True) or b""
             if hashlib.sha256(certificate).hexdigest() != fingerprint:
@@ -184,11 +188,12 @@ def _check_admitted(channel: ssl.SSLSocket, party: int, seconds: float) -> None:
 
 
 def send_message(channel: ssl.SSLSocket, head: Json, body: bytes = b"") -> None:
-    """Sends one message."""
+    """Sends one message. Head and body are one write, up to :data:`ONE_WRITE` bytes of the body: a body that is written apart waits for the peer's
+    acknowledgement of the head where Nagle's algorithm is on."""
     text = json.dumps(head).encode()
-    channel.sendall(len(text).to_bytes(4, "little") + len(body).to_bytes(8, "little") + text)
-    if body:
-        channel.sendall(body)
+    channel.sendall(len(text).to_bytes(4, "little") + len(body).to_bytes(8, "little") + text + body[:ONE_WRITE])
+    if len(body) > ONE_WRITE:
+        channel.sendall(memoryview(body)[ONE_WRITE:])
 
 
 class Budget:
