@@ -21,11 +21,12 @@ import pytest
 from keyquorum._engine import make_identity
 from keyquorum.model.errors import PartyError
 from keyquorum.serve import listener, metrics, wire
+from keyquorum.serve.admission import Receivers
 from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import Receiver
 from keyquorum.serve.listener import Listener
 from keyquorum.serve.metrics import Metrics
-from keyquorum.serve.wire import Receivers, certificate_of, client_context, connect, receive_message, send_message
+from keyquorum.serve.wire import certificate_of, client_context, connect, receive_message, send_message
 
 STRANGERS = 300
 

@@ -34,6 +34,7 @@ from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool, parties_option, pool_name
 from keyquorum.sharing.rounding import RoundingGroup
 
+from .admission import Receivers
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog
 from .kinds import ServedKind, Service, open_kind
@@ -42,7 +43,6 @@ from .metrics import Metrics
 from .requests import Request, Requests
 from .sessions import NAME as SESSIONS
 from .sessions import BrokenSessions
-from .wire import Receivers
 
 PLAN_LIMIT = 1 << 24
 LONGEST_PATIENCE = 86400.0
@@ -121,7 +121,7 @@ class Daemon:
         """Whether the session does more than to wait for a plan."""
         self._deferred: dict[str, float] = {}
         """Requests that a member lacked when they were last proposed, with the time of the first proposal."""
-        receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers")
+        receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers", log)
         if committee.party_folder(party).is_dir() and not self._lock.take():
             raise CommitteeError(
                 f"party {self._number} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"

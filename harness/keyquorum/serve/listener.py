@@ -25,10 +25,11 @@ from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, 
 from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import Json
 
+from .admission import Receivers
 from .audit import LONGEST, AuditLog
 from .kinds.base import ServedKind, is_request_id
 from .requests import Requests
-from .wire import Budget, MessageMemory, Receivers, receive_message, send_message
+from .wire import Budget, MessageMemory, receive_message, send_message
 
 IDLE_SECONDS = 600.0
 HANDSHAKE_SECONDS = 5.0

@@ -51,7 +51,7 @@ def certificate_of(identity: Path) -> str:
     return found.group(0)
 
 
-def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
+def load_identity(context: ssl.SSLContext, identity: Path) -> None:
     """Loads key and certificate. OpenSSL reads PKCS #8 only without the public key, so the key is written to a temporary file in that form."""
     sweep_copies(identity)
     text = _text_of(identity)
@@ -79,64 +79,13 @@ def _load_identity(context: ssl.SSLContext, identity: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def server_context(identity: Path, receivers: Path) -> ssl.SSLContext:
-    """For a party: clients must show one of the certificates in the folder ``receivers``."""
-    files = sorted(receivers.glob("*.crt"))
-    if not files:
-        raise CommitteeError(f"{receivers}: no receiver may ask for decryptions: keyquorum receiver makes one, or copy its .crt there")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    _load_identity(context, identity)
-    context.verify_mode = ssl.CERT_REQUIRED
-    for file in files:
-        try:
-            context.load_verify_locations(file)
-        except ssl.SSLError:
-            raise CommitteeError(f"{file}: not a certificate: copy the receiver's .crt again, or remove it") from None
-    return context
-
-
-class Receivers:
-    """Receivers that a party admits: the certificates in the folder ``receivers``, which is read again when it has changed."""
-
-    def __init__(self, identity: Path, folder: Path) -> None:
-        self._identity, self._folder = identity, folder
-        self._lock = threading.Lock()
-        self._load()
-
-    def _load(self) -> None:
-        stamp = self._folder_stamp()
-        context = server_context(self._identity, self._folder)
-        certificates = (ssl.PEM_cert_to_DER_cert(certificate_of(path)) for path in self._folder.glob("*.crt"))
-        admitted = {hashlib.sha256(certificate).hexdigest() for certificate in certificates}
-        # Set last and together: a folder that can be read in part only changes nothing of this.
-        self._stamp, self._context, self._admitted = stamp, context, admitted
-
-    def _folder_stamp(self) -> tuple[tuple[str, int, int], ...]:
-        stats = ((path.name, path.stat()) for path in sorted(self._folder.glob("*.crt")))
-        return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
-
-    def context(self) -> ssl.SSLContext:
-        """The TLS context for the next channel. Raises CommitteeError if no receiver is admitted."""
-        with self._lock:
-            if self._folder_stamp() != self._stamp:
-                self._load()
-            return self._context
-
-    def require(self, fingerprint: str) -> None:
-        """Raises CommitteeError for a receiver that is no longer admitted: a channel may be older than the folder's last change."""
-        self.context()
-        if fingerprint not in self._admitted:
-            raise CommitteeError("this receiver may not ask for decryptions any more: its certificate was taken away")
-
-
 def client_context(identity: Path) -> ssl.SSLContext:
     """For a receiver. The party's certificate is pinned: see :func:`connect`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # no authority signs certificates of parties: the fingerprint is compared
-    _load_identity(context, identity)
+    load_identity(context, identity)
     return context
 
 
