@@ -132,7 +132,7 @@ def decrypt(
         list[str] | None,
         typer.Option(help="--committee: HOST:PORT of every party, in order; repeat (default: those of this host).", show_default=False),
     ] = None,
-    wait: Annotated[float, typer.Option(help="--committee: seconds to wait for parties that do not listen yet.")] = 0.0,
+    wait: Annotated[float, typer.Option(help="--committee: seconds to wait for parties that do not listen yet, or are not connected.")] = 0.0,
     rounding: Annotated[
         str | None,
         typer.Option(

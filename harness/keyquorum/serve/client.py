@@ -26,6 +26,7 @@ from keyquorum.schemes.base import EXACT, AnyEncryption, Decrypted
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.sharing.receivers import received_messages
 
+from .connection import NotConnected
 from .copies import answer_bytes, summands_of
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 
@@ -109,6 +110,16 @@ class RefusedByPolicy(Refused):
     """A party's policy does not allow the request; the text names the limit, and when it is free again. Nothing was computed."""
 
 
+class RefusedUnconnected(Refused):
+    """The parties are not connected to one another; the text names the one that is away. Nothing was computed: the same request may be sent again."""
+
+
+REFUSALS: dict[str, type[Refused]] = {PolicyError.__name__: RefusedByPolicy, NotConnected.__name__: RefusedUnconnected}
+"""Errors for receivers by the type that a party names; :class:`Refused` for all others."""
+AGAIN_SECONDS = 0.2
+"""Pause until a request is sent again to parties that are not connected."""
+
+
 class Channels:
     """Channels of a receiver to all parties that serve. An object sends one request at a time; several objects may share an identity."""
 
@@ -117,7 +128,7 @@ class Channels:
         server: str = "keyquorum serve",
     ) -> None:  # fmt: skip
         """``places``: addresses of the parties that round, in their order (default: those of this host). ``wait``: seconds to wait for parties that
-        do not listen yet. ``server``: the command that serves, which errors name."""
+        do not listen yet, or are not connected to one another. ``server``: the command that serves, which errors name."""
         self._committee, self._context, self._timeout, self._wait = committee, client_context(identity), timeout, wait
         self._addresses, self._server = places, server
         self._channels: list[ssl.SSLSocket] = []
@@ -131,6 +142,16 @@ class Channels:
 
     def ask(self, bodies: Sequence[bytes], head: Mapping[str, object]) -> list[bytearray]:
         """The answers of all parties to one request: a body for each, with the same head and a fresh id. Raises :class:`Refused` or PartyError."""
+        until = time.monotonic() + self._wait
+        while True:
+            try:
+                return self._ask_once(bodies, head)
+            except RefusedUnconnected:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(AGAIN_SECONDS)
+
+    def _ask_once(self, bodies: Sequence[bytes], head: Mapping[str, object]) -> list[bytearray]:
         with self._lock:
             try:
                 self._connect()
@@ -178,8 +199,7 @@ class Channels:
             if answer is None:
                 raise PartyError(f"party {party} closed the channel: nothing was learned, send the request again")
             if answer[0].get("status") != "ok":
-                refusal = RefusedByPolicy if answer[0].get("type") == PolicyError.__name__ else Refused
-                raise refusal(f"party {party}: {answer[0].get('error', 'no reason given')}")
+                raise REFUSALS.get(str(answer[0].get("type")), Refused)(f"party {party}: {answer[0].get('error', 'no reason given')}")
             return answer
 
         with ThreadPoolExecutor(len(self._channels)) as pool:

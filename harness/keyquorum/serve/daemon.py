@@ -37,7 +37,9 @@ from keyquorum.sharing.rounding import RoundingGroup
 from .admission import Receivers
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog
+from .connection import Connection
 from .kinds import ServedKind, Service, open_kind
+from .kinds.base import Asked
 from .listener import Listener
 from .metrics import Metrics
 from .requests import Request, Requests
@@ -115,6 +117,7 @@ class Daemon:
         self._audit_path = audit or committee.party_folder(party) / AUDIT_LOG
         self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
         self._waits_for = ""
+        self.connection = Connection(committee.number_of)
         self._record: BrokenSessions | None = None
         """Of sessions that broke off, where every session is another try for who cheats. With MACs a failed or open check burns the key instead."""
         self._busy = False
@@ -152,13 +155,18 @@ class Daemon:
                 f"a pool of {service.keep} items serves no request, a ciphertext takes {self.served_key.unit}: keep at least so many"
             )
         self._stop = threading.Event()
-        self.requests = Requests(service.patience, self.served_key.admit)
+        self.requests = Requests(service.patience, self._admit)
         self.metrics = Metrics(ports[1])
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
         self.audit = AuditLog(self._audit_path, {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited}, self._log)
         self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, count, self.audit)
         addresses = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
+
+    def _admit(self, asked: Asked) -> None:
+        """Refuses a request when it comes. Raises KeyQuorumError."""
+        self.connection.require()
+        self.served_key.admit(asked)
 
     def stop(self) -> None:
         """Makes the daemon end within seconds."""
@@ -180,8 +188,11 @@ class Daemon:
                             f"stopped: {error}: find out which party cheats, or breaks off, and remove {self._record.path} before you start again"
                         )
                         raise
+                    if self._stop.is_set():
+                        break
                     self._log(f"not connected: {error}; connecting again")
-                    self.requests.wait(0)  # late ones are answered
+                    self.connection.down(str(error))
+                    self._refuse_waiting()
                     self._stop.wait(0.2)
         finally:
             self.requests.close(PartyError(f"party {self._number} stops serving: send the request again when it is back"))
@@ -204,12 +215,29 @@ class Daemon:
             if holder != self._waits_for:
                 self._waits_for = holder
                 self._log(f"not connected: waits for {holder}")
+            self.connection.down(f"party {self._number} waits for {holder}")
             return None
         self._waits_for = ""
+        self.connection.begins()
         try:
-            return open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience))
+            return open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience), self._while_connecting)
         finally:
             lock.release()
+
+    def _while_connecting(self, missing: list[int]) -> None:
+        """Is called several times a second with the parties that are not connected yet. Ends the set-up when the party is stopped."""
+        if self._stop.is_set():
+            raise PartyError(f"party {self._number} was stopped")
+        self.connection.misses(missing)
+        self._refuse_waiting()
+
+    def _refuse_waiting(self) -> None:
+        """Answers the requests that wait, while the parties are not connected: late ones, and all of them once it is known that they cannot be served."""
+        refusal = self.connection.refusal()
+        if refusal is None:
+            self.requests.wait(0)
+        else:
+            self.requests.refuse_all(refusal)
 
     # -- one session --------------------------------------------------------------------------------------------------
 
@@ -221,7 +249,7 @@ class Daemon:
             self._record.claim()
         session = self._connect(job)
         if session is None:
-            self.requests.wait(0)  # late ones are answered
+            self._refuse_waiting()
             self._stop.wait(0.2)
             return
         self._busy = True
@@ -236,6 +264,7 @@ class Daemon:
             if pool is not None:
                 pool.agree("serve")
             self.metrics.connected.set(1)
+            self.connection.up()
             self._log("connected to all parties")
             while not self._stop.is_set():
                 self._cycle(context, group, pool, running)

@@ -104,10 +104,15 @@ class Requests:
                 self._refused[key] = now + LATE_SECONDS, error
         self.answer(key, error)
 
+    def refuse_all(self, error: BaseException) -> None:
+        """Ends all requests with an error."""
+        with self._changed:
+            keys = list(self._waiting)
+        for key in keys:
+            self.answer(key, error)
+
     def close(self, error: BaseException) -> None:
         """Ends all requests with an error, and accepts no more."""
         with self._changed:
             self._closed = error
-            keys = list(self._waiting)
-        for key in keys:
-            self.answer(key, error)
+        self.refuse_all(error)
