@@ -28,6 +28,7 @@ from keyquorum.serve.audit import NAME as AUDIT_LOG
 from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.serve.limits import NAME as LIMITS
 from keyquorum.serve.sessions import NAME as SESSIONS
 from keyquorum.serve.sessions import BrokenSessions
 from keyquorum.toprf import set_policy, toprf_keygen, write_circuit
@@ -40,6 +41,7 @@ SAMPLES = {
     "parameter set": "set.toml",
     "address of a served party": "committee/party-0/serve.json",
     "record of served sessions": "committee/party-0/sessions.json",
+    "limits of receivers": "committee/party-0/limits.json",
     "audit log": "committee/party-0/audit.jsonl",
     "lock": "some.lock",
     "Compose file": "deployment/compose.yaml",
@@ -163,6 +165,7 @@ def _deployments(folder: Path, committee: Committee) -> None:
     for number in range(3):
         log.write({"receiver": "ab" * 32, "request": f"r{number}", "sha256": "cd" * 32, "bytes": 8, "result": "answered"})
     log.close()
+    (committee.party_folder(0) / LIMITS).write_text('{"all": ["20 requests/s"], "receivers": {"receiver-alice": ["5 items/day"]}}')
     sessions = BrokenSessions(committee.party_folder(0) / SESSIONS, 2)
     sessions.claim()
     sessions.broke_off()

@@ -58,7 +58,7 @@ def serve(
     levels: Levels = 2,
     keep: Annotated[int, typer.Option(help="Items up to which the pool is filled when there is nothing else to do.")] = 0,
     chunk: Annotated[int, typer.Option(help="Items that are made at a time.")] = 1024,
-    batch: Annotated[int, typer.Option(help="Most ciphertexts in a batch; 0: 4096 of LWE or TFHE, 16 of BFV or BGV.")] = 0,
+    batch: Annotated[int, typer.Option(help="Most ciphertexts in a batch; 0: 1024 of LWE or TFHE, 4 of BFV or BGV. A request of more is a batch by itself.")] = 0,
     parties: Parties = None,
     patience: Patience = 30.0,
     host: Host = "127.0.0.1",

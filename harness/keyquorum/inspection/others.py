@@ -11,6 +11,8 @@ from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties.jobs import job_kinds, read_job
 from keyquorum.parties.traces import TEMPORARY
 from keyquorum.schemes import load_parameters, scheme_of, schemes
+from keyquorum.serve.limits import NAME as LIMITS
+from keyquorum.serve.limits import read_limits
 from keyquorum.serve.sessions import NAME as SESSIONS
 from keyquorum.serve.sessions import read_sessions
 
@@ -53,6 +55,13 @@ def _sessions(candidate: Candidate) -> Report:
     lines = [f"sessions of a served party that broke off: {broken:,}"]
     lines += [f"a check failed, and the party does not serve while this file is here: {failed}"] if failed else []
     return Report(lines, details={"broken": broken, "failed": failed})
+
+
+def _limits(candidate: Candidate) -> Report:
+    found = read_limits(candidate.path)
+    lines = [f"limits of receivers at a served party: {', '.join(map(str, found.all)) or 'none'}"]
+    lines += [f"{name}: {', '.join(map(str, own)) or 'none'}" for name, own in found.receivers.items()]
+    return Report(lines, details={"all": [*map(str, found.all)], "receivers": {name: [*map(str, own)] for name, own in found.receivers.items()}})
 
 
 def _audit(candidate: Candidate) -> Report:
@@ -121,6 +130,7 @@ KINDS = (
     Kind("parameter set", _is_parameters, _parameters, ()),
     Kind("address of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
     Kind("record of served sessions", lambda c: c.named(SESSIONS), _sessions, ("serve/sessions",)),
+    Kind("limits of receivers", lambda c: c.named(LIMITS), _limits, ()),
     Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),
     Kind(
         "lock",

@@ -40,6 +40,8 @@ from .audit import AuditLog
 from .connection import Connection
 from .kinds import ServedKind, Service, open_kind
 from .kinds.base import Asked
+from .limits import NAME as LIMITS
+from .limits import Meter, read_limits
 from .listener import Listener
 from .metrics import Metrics
 from .requests import Request, Requests
@@ -156,6 +158,7 @@ class Daemon:
             )
         self._stop = threading.Event()
         self.requests = Requests(service.patience, self._admit)
+        self._receivers, self._meter = receivers, Meter(read_limits(committee.party_folder(party) / LIMITS))
         self.metrics = Metrics(ports[1])
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
         self.audit = AuditLog(self._audit_path, {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited}, self._log)
@@ -167,6 +170,8 @@ class Daemon:
         """Refuses a request when it comes. Raises KeyQuorumError."""
         self.connection.require()
         self.served_key.admit(asked)
+        receiver = _receiver(asked[0])
+        self._meter.take(receiver, self._receivers.name(receiver), asked[1].count, self.requests.waiting_of(receiver))
 
     def stop(self) -> None:
         """Makes the daemon end within seconds."""

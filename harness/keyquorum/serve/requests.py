@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -32,6 +33,23 @@ class Request:
         """What the key's kind needs to know of it."""
         return self.key, self.parsed
 
+    @property
+    def receiver(self) -> str:
+        """SHA-256 of the certificate of the receiver that sent it."""
+        return self.key.partition("/")[0]
+
+
+def in_turn(requests: Sequence[Request], turns: Mapping[str, int]) -> list[Request]:
+    """Requests in the order in which they are served: the first of each receiver, then the second of each, and so on. Of the receivers, the one that was
+    answered longest ago goes first. So a receiver that has one request waits for one request of each other receiver, however many those have."""
+    places: Counter[str] = Counter()
+    ranked = []
+    for request in requests:
+        ranked.append((places[request.receiver], turns.get(request.receiver, 0)))
+        places[request.receiver] += 1
+    order = sorted(range(len(requests)), key=ranked.__getitem__)
+    return [requests[i] for i in order]
+
 
 class Requests:
     """Requests of one party, by key, in the order in which they came. Thread-safe. ``admit``: raises for a request that is refused when it comes."""
@@ -41,6 +59,9 @@ class Requests:
         self._waiting: dict[Key, Request] = {}
         self._refused: dict[Key, tuple[float, BaseException]] = {}
         self._changed = threading.Condition()
+        self._turns: dict[str, int] = {}
+        """Of each receiver: when a request of it was answered last, as a number that grows."""
+        self._answered = 0
         self._closed: BaseException | None = None
 
     def add(self, key: Key, parsed: ParsedRequest) -> Request:
@@ -62,7 +83,7 @@ class Requests:
         return request
 
     def wait(self, seconds: float) -> list[Request]:
-        """All requests; waits for the first one, at most ``seconds``. Requests beyond their deadline get an error here."""
+        """All requests, of the receivers in turn; waits for the first one, at most ``seconds``. Requests beyond their deadline get an error here."""
         with self._changed:
             if not self._waiting:
                 self._changed.wait(seconds)
@@ -72,7 +93,12 @@ class Requests:
                 late.done.set_exception(
                     PartyError(f"not answered within {self.patience:g} s: a party is missing, or has not got the request; send it again to all")
                 )
-            return list(self._waiting.values())
+            return in_turn(list(self._waiting.values()), self._turns)
+
+    def waiting_of(self, receiver: str) -> int:
+        """How many requests of a receiver wait."""
+        with self._changed:
+            return sum(request.receiver == receiver for request in self._waiting.values())
 
     def get(self, key: Key, seconds: float) -> Request | None:
         """The request of a key; waits for it, at most ``seconds``. None if it did not come."""
@@ -86,8 +112,10 @@ class Requests:
         """Ends a request with this party's shares, or with an error."""
         with self._changed:
             request = self._waiting.pop(key, None)
-        if request is None:
-            return
+            if request is None:
+                return
+            self._answered += 1
+            self._turns[request.receiver] = self._answered
         if isinstance(result, BaseException):
             request.done.set_exception(result)
         else:

@@ -62,7 +62,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     names = ("lwe",)
     order = 1
     old_metadata = OLD_METADATA
-    batch = 4096
+    batch = 1024
     most_asked = MOST_CIPHERTEXTS
     names_key = True
     subset_vectors = 1

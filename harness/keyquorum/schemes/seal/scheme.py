@@ -64,7 +64,7 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
     order = 0
     job_fields = {"relin": bool, "galois_elements": list, "error_law": str, "policy": dict}  # noqa: RUF012
     file_fields = ("ring_degree", "coeff_modulus")
-    batch = 16
+    batch = 4
     verified = True
 
     def set_names(self) -> list[str]:
