@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,17 +16,20 @@ from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.model.subset import members_of, numbers_text
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.kinds import Service
+from keyquorum.serve.signals import DRAIN_SECONDS
 from keyquorum.terminal.output import console, emit
 
 from . import completion
 from .options import Parties, chosen
 from .pools import Levels, Rounding, Width
 
+LONGEST_DRAIN = 3600.0
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Patience = Annotated[float, typer.Option(help="Seconds that a request may wait.")]
 Host = Annotated[str, typer.Option(help="Address to listen on for receivers.")]
 Port = Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")]
 MetricsPort = Annotated[int, typer.Option(help="Port of the metrics (Prometheus), on this host alone; 0: any free one.")]
+Drain = Annotated[float, typer.Option(help="After SIGTERM or Ctrl-C: most seconds until the party ends, to finish the batch that runs.")]
 AuditLog = Annotated[
     Path | None,
     typer.Option(help="File that gets a line of JSON for each request, before it is answered (default: party-<i>/audit.jsonl).", show_default=False),
@@ -58,18 +61,21 @@ def serve(
     levels: Levels = 2,
     keep: Annotated[int, typer.Option(help="Items up to which the pool is filled when there is nothing else to do.")] = 0,
     chunk: Annotated[int, typer.Option(help="Items that are made at a time.")] = 1024,
-    batch: Annotated[int, typer.Option(help="Most ciphertexts in a batch; 0: 1024 of LWE or TFHE, 4 of BFV or BGV. A request of more is a batch by itself.")] = 0,
+    batch: Annotated[
+        int, typer.Option(help="Most ciphertexts in a batch; 0: 1024 of LWE or TFHE, 4 of BFV or BGV. A request of more is a batch by itself.")
+    ] = 0,
     parties: Parties = None,
     patience: Patience = 30.0,
     host: Host = "127.0.0.1",
     port: Port = 0,
     metrics_port: MetricsPort = 0,
     audit_log: AuditLog = None,
+    drain: Drain = DRAIN_SECONDS,
 ) -> None:
     """Run one party of a served committee: shares and pool at hand, connected to the others, until interrupted.
 
     All parties give the same options, except host, ports and audit log. A party writes its address to party-<i>/serve.json. The audit log has the
-    receiver of each request (the certificate's fingerprint), the ciphertext (its SHA-256), and the result; without it nothing is answered. Ctrl-C and SIGTERM end the party.
+    receiver of each request (the certificate's fingerprint), the ciphertext (its SHA-256), and the result; without it nothing is answered. Ctrl-C and SIGTERM end the party, after the batch that runs; SIGHUP reloads receivers and limits (party-<i>/limits.json).
     """
     whole = api.as_committee(folder)
     check_party(whole, index, port, metrics_port)
@@ -78,9 +84,7 @@ def serve(
         committee,
         committee.index_of(index),
         Service(key, rounding, width, levels, keep, chunk, batch, patience),
-        (port, metrics_port),
-        host,
-        audit_log,
+        Own(host, (port, metrics_port), audit_log, drain),
     )
 
 
@@ -102,10 +106,17 @@ def check_party(committee: Committee, index: int, port: int, metrics_port: int) 
         raise CommitteeError(f"there is no party {index} in {committee.folder}: choose 0 to {committee.size - 1}")
 
 
-def run_party(
-    committee: Committee, index: int, service: Service, ports: tuple[int, int], host: str, audit_log: Path | None,
-    prepare: Callable[[], None] = lambda: None,
-) -> None:  # fmt: skip
+@dataclass(frozen=True)
+class Own:
+    """Options that each party chooses for itself. ``ports``: for receivers, and of the metrics."""
+
+    host: str
+    ports: tuple[int, int]
+    audit_log: Path | None
+    drain: float
+
+
+def run_party(committee: Committee, index: int, service: Service, own: Own, prepare: Callable[[], None] = lambda: None) -> None:
     """Serves until interrupted, with a line on standard output for every event. ``prepare``: see :class:`.Daemon`."""
     from keyquorum.serve.audit import timestamp
     from keyquorum.serve.daemon import serve as run_service
@@ -116,8 +127,6 @@ def run_party(
         emit({"time": now, "party": committee.number_of(index), "event": line})
         sys.stdout.flush()
 
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run_service(committee, index, service, ports=ports, host=host, log=log, audit=audit_log, prepare=prepare)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    if not 0 < own.drain <= LONGEST_DRAIN:
+        raise ParameterError(f"--drain {own.drain:g}: choose more than 0 and at most {LONGEST_DRAIN:g} seconds")
+    run_service(committee, index, service, drain=own.drain, ports=own.ports, host=own.host, log=log, audit=own.audit_log, prepare=prepare)

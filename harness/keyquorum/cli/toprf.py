@@ -21,6 +21,7 @@ from keyquorum.schemes.prf.policy import POLICY, parse_rate, read_policy
 from keyquorum.schemes.prf.tables import CHUNK
 from keyquorum.serve.client import LONGEST_WAIT
 from keyquorum.serve.kinds import Service
+from keyquorum.serve.signals import DRAIN_SECONDS
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
 from keyquorum.toprf import (
@@ -45,7 +46,7 @@ from .app import App
 from .jobs import JobFile, hand_over
 from .keys import say_shared
 from .options import Parties, chosen
-from .service import AuditLog, Host, MetricsPort, Patience, Port, check_party, run_party, serving
+from .service import AuditLog, Drain, Host, MetricsPort, Own, Patience, Port, check_party, run_party, serving
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of a key that toprf keygen made.", show_default=False, autocompletion=completion.keys)]
@@ -188,6 +189,7 @@ def serve(
     port: Port = 0,
     metrics_port: MetricsPort = 0,
     audit_log: AuditLog = None,
+    drain: Drain = DRAIN_SECONDS,
 ) -> None:
     """Run one party that evaluates for receivers, within its policy, until interrupted.
 
@@ -210,7 +212,7 @@ def serve(
         console.print(f"party {index}: policy {read_policy(place / POLICY, load_prf_key(place).key_id).text()}", markup=False)
 
     service = Service(key, batch=batch, patience=patience, method=method, keep=keep, chunk=chunk)
-    run_party(committee, committee.index_of(index), service, (port, metrics_port), host, audit_log, prepare)
+    run_party(committee, committee.index_of(index), service, Own(host, (port, metrics_port), audit_log, drain), prepare)
 
 
 def _change_policy(committee: Committee, index: int, key: str, rate: int, total: int | None, allow: list[str] | None) -> None:

@@ -37,7 +37,7 @@ from keyquorum.sharing.rounding import RoundingGroup
 from .admission import Receivers
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog
-from .connection import Connection
+from .connection import Connection, NotConnected
 from .kinds import ServedKind, Service, open_kind
 from .kinds.base import Asked
 from .limits import NAME as LIMITS
@@ -47,6 +47,7 @@ from .metrics import Metrics
 from .requests import Request, Requests
 from .sessions import NAME as SESSIONS
 from .sessions import BrokenSessions
+from .signals import DRAIN_SECONDS, Signals
 
 PLAN_LIMIT = 1 << 24
 LONGEST_PATIENCE = 86400.0
@@ -120,6 +121,8 @@ class Daemon:
         self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
         self._waits_for = ""
         self.connection = Connection(committee.number_of)
+        self._running: list[str] = []
+        """Keys of the requests of the batch that runs."""
         self._record: BrokenSessions | None = None
         """Of sessions that broke off, where every session is another try for who cheats. With MACs a failed or open check burns the key instead."""
         self._busy = False
@@ -174,8 +177,22 @@ class Daemon:
         self._meter.take(receiver, self._receivers.name(receiver), asked[1].count, self.requests.waiting_of(receiver))
 
     def stop(self) -> None:
-        """Makes the daemon end within seconds."""
+        """Makes the daemon end after the batch that runs. Requests that wait, or come, are refused. From any thread."""
+        self.requests.close(self._stopping(), list(self._running))
         self._stop.set()
+
+    def _stopping(self) -> NotConnected:
+        return NotConnected(f"party {self._number} is stopping: send the request again when it is back")
+
+    def reload(self) -> None:
+        """Reads the receivers and their limits again. What cannot be read stays as it is, with a line in the log. From any thread."""
+        try:
+            self._meter.replace(read_limits(self.committee.party_folder(self.party) / LIMITS))
+            self._receivers.reload()
+        except (KeyQuorumError, OSError) as error:
+            self._log(f"not reloaded: {error}")
+        else:
+            self._log(f"reloaded the limits and {self._receivers.counts[0]} receivers")
 
     def run(self) -> None:
         """Serves until stopped. Connects again, with a line in the log, when a party is gone, broke the protocol, or was started with other options
@@ -200,7 +217,7 @@ class Daemon:
                     self._refuse_waiting()
                     self._stop.wait(0.2)
         finally:
-            self.requests.close(PartyError(f"party {self._number} stops serving: send the request again when it is back"))
+            self.requests.close(self._stopping())
             self.listener.close()
             self.metrics.close()
             self.audit.close()
@@ -259,7 +276,7 @@ class Daemon:
             return
         self._busy = True
         context, pool = PartyContext(session, self.committee), None
-        running: list[str] = []
+        running = self._running = list[str]()
         try:
             self._use_mac_key(session)
             group = pool_group(context)
@@ -273,16 +290,13 @@ class Daemon:
             self._log("connected to all parties")
             while not self._stop.is_set():
                 self._cycle(context, group, pool, running)
-            self._busy = False
-            raise PartyError(f"party {self._number} was stopped")
         except BaseException as error:
             self._note(error)
-            lost = PartyError(f"the batch was interrupted ({error}): send the request again")
+            stopped = isinstance(error, KeyboardInterrupt)
+            lost = self._stopping() if stopped else PartyError(f"the batch was interrupted ({error}): send the request again")
             for key in running:
                 self.requests.answer(key, lost)
             session.abort(reason_of(self._number, error))
-            if isinstance(error, PartyError) and self._stop.is_set():
-                return
             raise
         finally:
             self.metrics.connected.set(0)
@@ -452,14 +466,15 @@ def _address_text(committee: Committee, party: int) -> str:
         return ""
 
 
-def serve(committee: Committee, party: int, service: Service, **options: Any) -> None:
-    """Runs one party until it is interrupted."""
+def serve(committee: Committee, party: int, service: Service, drain: float = DRAIN_SECONDS, **options: Any) -> None:
+    """Runs one party until a signal ends it (:mod:`.signals`), in the main thread. ``drain``: most seconds from the signal to the end. ``options``: of
+    :class:`Daemon`."""
     forbid_core_dumps()
     collect_garbage_less()
-    daemon = Daemon(committee, party, service, **options)
-    address = f"{options.get('host', '127.0.0.1')}:{daemon.listener.port}, metrics at 127.0.0.1:{daemon.metrics.port}"
-    options.get("log", str)(f"serves key {service.key} to receivers at {address}, audit log {daemon.audit.path}")
-    try:
-        daemon.run()
-    except KeyboardInterrupt:
-        daemon.stop()
+    with Signals(drain) as signals:
+        daemon = Daemon(committee, party, service, **options)
+        address = f"{options.get('host', '127.0.0.1')}:{daemon.listener.port}, metrics at 127.0.0.1:{daemon.metrics.port}"
+        options.get("log", str)(f"serves key {service.key} to receivers at {address}, audit log {daemon.audit.path}")
+        signals.go(daemon.stop, daemon.reload)
+        with suppress(KeyboardInterrupt):
+            daemon.run()

@@ -36,6 +36,8 @@ HANDSHAKE_SECONDS = 5.0
 """Longest TLS handshake."""
 MESSAGE_SECONDS = 30.0
 """Longest request, from its first byte on, plus one second for each MiB; and longest answer."""
+LAST_SECONDS = 2.0
+"""Longest wait for the answers that are under way when the listener is closed."""
 MEMORY = 1 << 30
 """Bytes of memory that the requests of all channels may take together, received and parsed. The requests of one receiver may take half of it."""
 MOST_CHANNELS, MOST_UNVERIFIED = 256, 128
@@ -122,6 +124,15 @@ class _Connections:
             self._all.pop(end, None)
             self._busy.discard(end)
 
+    def wait_for_busy(self, seconds: float) -> None:
+        """Returns when no connection is busy, at the latest after some seconds."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            with self._lock:
+                if not self._busy:
+                    return
+            time.sleep(0.01)
+
     def shut_down(self) -> None:
         """Ends all."""
         with self._lock:
@@ -149,12 +160,13 @@ class Listener:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Accepts no more channels, and ends those that are open."""
+        """Accepts no more channels, and ends those that are open, after the last answers are sent."""
         self._closed = True
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._unverified.shut_down()
+        self._channels.wait_for_busy(LAST_SECONDS)
         self._channels.shut_down()
 
     def _accept(self) -> None:

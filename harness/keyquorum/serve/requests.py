@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -132,15 +132,15 @@ class Requests:
                 self._refused[key] = now + LATE_SECONDS, error
         self.answer(key, error)
 
-    def refuse_all(self, error: BaseException) -> None:
-        """Ends all requests with an error."""
+    def refuse_all(self, error: BaseException, but: Collection[Key] = ()) -> None:
+        """Ends all requests with an error, but those of some keys."""
         with self._changed:
-            keys = list(self._waiting)
+            keys = [key for key in self._waiting if key not in but]
         for key in keys:
             self.answer(key, error)
 
-    def close(self, error: BaseException) -> None:
-        """Ends all requests with an error, and accepts no more."""
+    def close(self, error: BaseException, but: Collection[Key] = ()) -> None:
+        """Accepts no more requests, and ends all with an error, but those of some keys."""
         with self._changed:
             self._closed = error
-        self.refuse_all(error)
+        self.refuse_all(error, but)
