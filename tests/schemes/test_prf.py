@@ -200,17 +200,24 @@ def _next_word(key: bytes) -> bytes:
 
 
 class Clock:
-    """A clock that a test sets."""
+    """A clock that a test sets, beside one that only runs."""
 
     def __init__(self) -> None:
-        self.now = 1_800_000_000.0
+        self.now, self._steady = 1_800_000_000.0, 0.0
 
     def __call__(self) -> float:
         return self.now
 
+    def steady(self) -> float:
+        return self._steady
+
+    def passes(self, seconds: float) -> None:
+        self.now += seconds
+        self._steady += seconds
+
 
 def opened(folder: Path, clock: Clock, rate: int = 10, total: int | None = None, receivers: tuple[str, ...] | None = None) -> Evaluations:
-    return Evaluations(folder, EvaluationPolicy(KEY_ID, rate, total, receivers), clock)
+    return Evaluations(folder, EvaluationPolicy(KEY_ID, rate, total, receivers), clock, clock.steady)
 
 
 def test_rate_total_and_receivers(tmp_path: Path) -> None:
@@ -248,7 +255,7 @@ def test_rate_total_and_receivers(tmp_path: Path) -> None:
 
 
 def test_a_line_of_the_future_does_not_block_for_ever(tmp_path: Path) -> None:
-    """The clock was years ahead for a moment. Later lines expire all the same, and at the next start that line counts for an hour."""
+    """The clock was years ahead for a moment. What was counted is free after an hour in which the party serves, also after a start."""
     clock = Clock()
     start_evaluations(tmp_path, KEY_ID)
     count = opened(tmp_path, clock)
@@ -256,13 +263,33 @@ def test_a_line_of_the_future_does_not_block_for_ever(tmp_path: Path) -> None:
     count.claim([(ALICE, "ahead", 4)])
     clock.now -= 1e8
     count.claim([(ALICE, "now", 6)])
-    assert count.refusal(ALICE, "more", 1) is not None
-    clock.now += 3601
-    assert count.refusal(ALICE, "more", 6) is None and count.refusal(ALICE, "more", 7) is not None
+    refused = str(count.refusal(ALICE, "more", 1))
+    assert refused.endswith("are refused until 2027-01-15 09:00:01 UTC"), "as the clock on the wall will show it"
+    clock.passes(3601)
+    assert count.refusal(ALICE, "more", 10) is None
     count = opened(tmp_path, clock)
-    assert count.refusal(ALICE, "more", 7) is not None
-    clock.now += 3601
+    clock.passes(3599)
+    assert count.refusal(ALICE, "more", 1) is not None
+    clock.passes(2)
     assert count.refusal(ALICE, "more", 10) is None and count.total == 10
+
+
+def test_a_clock_that_was_behind_at_a_start_frees_nothing(tmp_path: Path) -> None:
+    """A host starts without a battery and without NTP: the clock is three days behind, and right a moment later. Five an hour stay five."""
+    clock = Clock()
+    start_evaluations(tmp_path, KEY_ID)
+    opened(tmp_path, clock, 5).claim([(ALICE, "true", 4)])
+    clock.now -= 3 * 86400
+    count = opened(tmp_path, clock, 5)
+    count.claim([(ALICE, "behind", 1)])
+    assert count.refusal(ALICE, "more", 1) is not None
+    clock.now += 3 * 86400
+    for _ in range(2):
+        clock.passes(3)
+        assert count.refusal(ALICE, "more", 1) is not None
+        count = opened(tmp_path, clock, 5)  # from the disk
+    clock.passes(3600)
+    assert count.refusal(ALICE, "more", 5) is None
 
 
 def test_a_count_that_cannot_be_tidied_up_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,9 @@
 ``evaluations.journal``: a line of JSON with a checksum for each counted request. The first line has the key, and the evaluations of lines that were
 dropped because they are older than an hour. A line is appended and synced before the parties compute. A line that a crash cut off was not synced: no
 answer left for it, and it is removed when the count is opened. Any other damaged line is refused: what it counted is not known.
+
+A counted request keeps its time. The clock of a count is the later of two: the system's, and the latest time that was counted plus what passed since then. So a clock that is set back, at a
+start too, makes no request older. After a clock that was ahead, what was counted then is free again after an hour in which the party serves.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from keyquorum.model.checkpoints import reached
@@ -124,10 +127,14 @@ def _counted(entry: Json) -> Counted:
 
 class Evaluations:
     """The count of a party that serves a key, with its policy. One process has it open (the lock on serving). Thread-safe. ``clock``: seconds of the
-    epoch."""
+    epoch; ``steady``: seconds that are never set."""
 
-    def __init__(self, folder: Path, policy: EvaluationPolicy, clock: Callable[[], float] = time.time) -> None:
-        self.policy, self._clock, self._path = policy, clock, folder / JOURNAL
+    def __init__(
+        self, folder: Path, policy: EvaluationPolicy, clock: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.policy, self._wall, self._steady, self._path = policy, clock, steady, folder / JOURNAL
+        self._latest = 0.0, steady()
+        """The latest time so far, and when that was."""
         found = read_journal(self._path, policy.key_id)
         self._failed, self._lock = False, threading.RLock()
         self._restore(found)
@@ -138,9 +145,17 @@ class Evaluations:
         self._recent: dict[str, list[tuple[float, int, Counted]]] = {}  # heaps: the oldest first, also after the clock was set
         self._used: dict[str, int] = {}
         self._ids: set[str] = set()
-        self._lines, self._order, now = 0, 0, self._clock()
-        for line in found.lines:  # a time that is still to come is no time of a request: it counts for an hour from now
-            self._add(line if line.time <= now else replace(line, time=now))
+        self._lines, self._order = 0, 0
+        self._latest = max((line.time for line in found.lines), default=0.0), self._steady()
+        for line in found.lines:
+            self._add(line)
+
+    def _clock(self) -> float:
+        """Seconds of the epoch, never less than before, nor than the time of a counted request."""
+        steady = self._steady()
+        latest, since = self._latest
+        self._latest = max(self._wall(), latest + max(0.0, steady - since)), steady
+        return self._latest[0]
 
     def _add(self, line: Counted) -> None:
         heapq.heappush(self._recent.setdefault(line.receiver, []), (line.time, self._order, line))
@@ -182,7 +197,7 @@ class Evaluations:
             return None
         return PolicyError(
             f"the policy allows this receiver {policy.rate:,} evaluations an hour and {used:,} are used: {count:,} more are refused until "
-            f"{time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(self._free_again(receiver, now, used + count - policy.rate) + 1))}"
+            f"{time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(self._free_again(receiver, now, used + count - policy.rate) - now + self._wall() + 1))}"
         )
 
     def _free_again(self, receiver: str, now: float, excess: int) -> float:
