@@ -40,7 +40,7 @@ from keyquorum.fhe.values import fit_values, read_values
 from keyquorum.model.committee import Committee, Party
 from keyquorum.model.errors import PolicyError
 from keyquorum.parties import jobs
-from keyquorum.plans import pool_store, pools
+from keyquorum.plans import pool_list, pool_store, pools
 from keyquorum.schemes import counts as policy
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_public_file, write_info
@@ -113,17 +113,24 @@ def _mend_journal(data: bytes) -> bytes:
 
 
 def _parse_pool(data: bytes) -> None:
-    read = pool_store.read_pool(MemoryFolder(pool_json=data))  # type: ignore[arg-type]
+    read = pool_list.read_pool(MemoryFolder(pool_json=data))  # type: ignore[arg-type]
     assert read is not None
-    chunks = [pool_store.Chunk(**c) for c in read["chunks"]]
-    assert sum(chunk.count for chunk in chunks) >= 0
-    assert all(chunk.id.isalnum() for chunk in chunks)
+    chunks = read.chunks
+    assert chunks.items == chunks.gone_items + sum(chunk.count for chunk in chunks.listed) >= chunks.gone
+    assert all(chunk.id.isalnum() for chunk in chunks.listed)
+    again = {"id": read.id, "kind": read.kind, **chunks.to_json()}
+    written = pool_list.read_pool(MemoryFolder(pool_json=json.dumps(again).encode()))  # type: ignore[arg-type]
+    assert written is not None and (written.chunks.items, written.chunks.digest) == (chunks.items, chunks.digest)
 
 
 def _pool_files() -> list[bytes]:
     kind = {"variant": "lwe64-p2-round_ltz_circuit", "sections": [[3, 64], [1, 1]], "protocol": "ring", "members": [0, 1, 2], "party": 0}
     chunks = [{"id": "ab" * 16, "count": 4096}, {"id": "cd" * 16, "count": 17}]
-    return [json.dumps({"id": _POOL_ID, "kind": kind, "chunks": c}, indent=1).encode() + b"\n" for c in ([], chunks)]
+    gone = {"chunks": 2, "items": 4100, "chain": "ef" * 32}
+    earlier: list[dict[str, Any]] = [{"chunks": chunks}, {"chunks": []}]  # version 1
+    return [
+        json.dumps({"id": _POOL_ID, "kind": kind, **e}, indent=1).encode() + b"\n" for e in (*earlier, {"version": 2, "gone": gone, "chunks": chunks})
+    ]
 
 
 class _Reports:
@@ -142,7 +149,7 @@ class _Reports:
 
 def _report(**changes: Any) -> pools.Report:
     fields = {
-        "purpose": "decrypt 3 items, x", "pool_id": _POOL_ID, "chunks": ["ab" * 16], "end": 7, "chain": "cd" * 32,
+        "purpose": "decrypt 3 items, x", "pool_id": _POOL_ID, "chunks": [("ab" * 16, 7)], "end": 7, "chain": "cd" * 32,
         "before": [(0, "ab" * 32), (0, "ab" * 32)], "start": 0, "next": 7, "ahead": 2, "nonce": "12" * 16,
     }  # fmt: skip
     return pools.Report(**{**fields, **changes})
@@ -157,7 +164,12 @@ def _parse_report(data: bytes) -> None:
 
 
 def _reports() -> list[bytes]:
-    changed = ({}, {"next": 5}, {"start": 7, "end": 9, "before": [(7, "cd" * 32), (7, "cd" * 32)], "chain": "ef" * 32, "next": 9})
+    changed = (
+        {},
+        {"next": 5},
+        {"start": 7, "end": 9, "before": [(7, "cd" * 32), (7, "cd" * 32)], "chain": "ef" * 32, "next": 9},
+        {"gone": (1, 7), "chunks": []},
+    )
     return [json.dumps(vars(_report(**c))).encode() for c in changed]
 
 

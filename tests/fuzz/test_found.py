@@ -34,7 +34,8 @@ from keyquorum.model.errors import (
     PoolError,
 )
 from keyquorum.parties.jobs import read_job
-from keyquorum.plans.pool_store import last_claim, read_pool
+from keyquorum.plans.pool_list import read_pool
+from keyquorum.plans.pool_store import last_claim
 from keyquorum.plans.pools import read_report
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.schemes.counts import decryptions_used

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.errors import PoolError
-from keyquorum.plans.pool_store import Chunk, Claim, PoolStore, last_claim
+from keyquorum.plans.pool_list import Chunk
+from keyquorum.plans.pool_store import Claim, PoolStore, last_claim
 from keyquorum.plans.pools import Report, judge
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.sharing.variants import Preprocessing
@@ -159,9 +160,9 @@ def last_whole_line(path: Path, pool_id: str, items: int = 0) -> Claim | None:
 
 def test_given_up_items_stay_given_up_and_members_agree_on_them(tmp_path: Path) -> None:
     assert torn(tmp_path, 5) == ITEMS, "it does not say what it claimed"
-    torn_one = Report("decrypt", "pool", ["a", "b"], 60, "c0", [], 0, 75, 0, "n")
-    whole = Report("decrypt", "pool", ["a", "b"], 60, "c0", [], 0, 60, 0, "n")
-    ahead = Report("decrypt", "pool", ["a", "b"], 70, "c1", [(60, "c0"), (60, "c0")], 60, 70, 0, "n")
+    torn_one = Report("decrypt", "pool", [("a", 60), ("b", 60)], 60, "c0", [], 0, 75, 0, "n")
+    whole = Report("decrypt", "pool", [("a", 60), ("b", 60)], 60, "c0", [], 0, 60, 0, "n")
+    ahead = Report("decrypt", "pool", [("a", 60), ("b", 60)], 70, "c1", [(60, "c0"), (60, "c0")], 60, 70, 0, "n")
     assert judge([torn_one, whole], [0, 1]).position == 75
     assert judge([torn_one, ahead], [0, 1]).position == 75
 

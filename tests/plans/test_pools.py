@@ -18,8 +18,8 @@ from keyquorum.model.committee import Committee, Party
 from keyquorum.model.errors import PoolError, ProgramError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans import pool_store
+from keyquorum.plans.pool_list import Chunk
 from keyquorum.plans.pool_store import (
-    Chunk,
     Claim,
     PoolStore,
     drop_pool,
@@ -137,7 +137,7 @@ def test_packing() -> None:
 
 
 def report(**changes: Any) -> Report:
-    return replace(Report("decrypt", "pool", ["a", "b"], 100, "c1", [(60, "c0"), (60, "c0"), (60, "c0")], 60, 100, 0, "n"), **changes)
+    return replace(Report("decrypt", "pool", [("a", 60), ("b", 60)], 100, "c1", [(60, "c0"), (60, "c0"), (60, "c0")], 60, 100, 0, "n"), **changes)
 
 
 def test_agreement() -> None:
@@ -145,7 +145,7 @@ def test_agreement() -> None:
     assert judge([report(), report(), report()], names).position == 100
     behind = report(end=60, chain="c0", before=[], start=0)
     assert judge([behind, report(), behind], names).position == 100  # died between agreeing and claiming
-    assert judge([report(), report(chunks=["a", "x"]), report(chunks=["a"])], names).chunks == 1
+    assert judge([report(), report(chunks=[("a", 60), ("x", 60)]), report(chunks=[("a", 60)])], names).chunks == 1
     assert judge([report(pool_id=i, chunks=[], end=0) for i in ("", "x", "y")], names).position == 0
     digests = {judge([report(nonce=n), report(), report()], names).chain for n in ("n", "m")}
     assert len(digests) == 2

@@ -7,7 +7,8 @@ from pathlib import Path
 from keyquorum.model.committee import OPENINGS, Committee
 from keyquorum.model.errors import CommitteeError, PoolError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
-from keyquorum.plans.pool_store import last_claim, pool_status, read_pool
+from keyquorum.plans.pool_list import read_pool
+from keyquorum.plans.pool_store import last_claim, pool_status
 from keyquorum.schemes.key_folder import holds_a_key, metadata_names
 
 from .private import burned_line, check_identity, check_share_file
@@ -68,26 +69,25 @@ def _pool_folder(candidate: Candidate) -> Report:
     path = candidate.path
     used, pool = _used(path), read_pool(path)
     assert pool is not None
-    made, first = sum(chunk["count"] for chunk in pool["chunks"]), 0
-    for chunk in pool["chunks"]:
-        file = path / f"chunk-{chunk['id']}.kqs"
-        first += chunk["count"]
+    made = pool.chunks.items
+    for chunk, first in pool.chunks.there():
+        file = path / f"chunk-{chunk.id}.kqs"
         if not file.exists():
-            if first > used:
+            if first + chunk.count > used:
                 raise PoolError(f"{file}: missing: keyquorum pool drop at every party, and fill again")
             continue
         header = check_share_file(file)
-        require(header["key_id"] == chunk["id"] and header["length"] == chunk["count"], file, DROP)
-    lines = [f"pool {path.name}, of party {pool['kind'].get('party')}: {max(0, made - used):,} items left of {made:,}", f"id {pool['id']}"]
-    return Report(lines, "journal, and sha256 of its share files", {"made": made, "used": used, "id": pool["id"]})
+        require(header["key_id"] == chunk.id and header["length"] == chunk.count, file, DROP)
+    lines = [f"pool {path.name}, of party {pool.kind.get('party')}: {max(0, made - used):,} items left of {made:,}", f"id {pool.id}"]
+    return Report(lines, "journal, and sha256 of its share files", {"made": made, "used": used, "id": pool.id})
 
 
 def _pool(candidate: Candidate) -> Report:
     pool = read_pool(candidate.path.parent)
     assert pool is not None
-    total, kind = sum(chunk["count"] for chunk in pool["chunks"]), pool["kind"]
-    lines = [f"list of a pool's items: {total:,} items in {len(pool['chunks'])} chunks, {kind.get('variant', '')}", f"id {pool['id']}"]
-    return Report([*lines, *openness(candidate.path)], details={"made": total, "id": pool["id"]})
+    chunks = pool.chunks
+    lines = [f"list of a pool's items: {chunks.items:,} items in {chunks.number} chunks, {pool.kind.get('variant', '')}", f"id {pool.id}"]
+    return Report([*lines, *openness(candidate.path)], details={"made": chunks.items, "id": pool.id})
 
 
 def _used(folder: Path) -> int:
@@ -95,7 +95,7 @@ def _used(folder: Path) -> int:
     path, pool = folder / "cursor.journal", read_pool(folder)
     if pool is None:
         raise PoolError(f"{path}: a journal without pool.json beside it, which its checksums hang on: {DROP}")
-    claim = last_claim(path, pool["id"], sum(chunk["count"] for chunk in pool["chunks"]))
+    claim = last_claim(path, pool.id, pool.chunks.items)
     if claim is None:
         raise PoolError(f"{path}: missing or damaged, so what was used is not known: {DROP}")
     if not path.read_bytes().endswith(b"\n"):
@@ -121,7 +121,7 @@ KINDS = (
     Kind("committee folder", lambda c: c.holds("committee.toml"), _committee, ("parties/setup", "deploy/compose")),
     Kind("committee file", lambda c: c.named("committee.toml"), _committee_file, ("model/committee", "deploy/compose")),
     Kind("pool folder", lambda c: c.holds("pool.json"), _pool_folder, ("plans/pool_store",)),
-    Kind("list of a pool", lambda c: c.named("pool.json"), _pool, ("plans/pool_store",)),
+    Kind("list of a pool", lambda c: c.named("pool.json"), _pool, ("plans/pool_store", "plans/pool_list")),
     Kind("journal of a pool", lambda c: c.named("cursor.journal"), _journal, ("plans/pool_store",)),
     Kind("party folder", _is_party, _party, ("parties/setup",)),
 )

@@ -53,6 +53,19 @@ class PoolTooSmall(PoolError):
     """A pool has fewer items than a request needs; nothing was claimed."""
 
 
+class PoolLost(PoolError):
+    """A pool is damaged, or does not belong to the pools of the other parties. No item of it is used again: to drop it at all parties is safe."""
+
+    @property
+    def reason(self) -> str:
+        """The text without the cure."""
+        return str(self).partition(": keyquorum pool drop")[0]
+
+
+class PoolUnwritable(PoolError):
+    """A pool's journal cannot be written now, so no item may be used: it can when there is room on the disk."""
+
+
 class CiphertextError(KeyQuorumError):
     """A ciphertext cannot be decrypted with this key."""
 
@@ -79,6 +92,10 @@ class BackendError(KeyQuorumError):
 
 class ResourceError(KeyQuorumError):
     """A host has less memory or disk than a plan needs."""
+
+
+class PoolCannotGrow(ResourceError):
+    """A party cannot store items that it would make; the text names it. All parties of the pool have given these items up, and have what they had before."""
 
 
 class OutputError(KeyQuorumError):

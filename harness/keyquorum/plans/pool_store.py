@@ -1,6 +1,6 @@
 """One party's pool on disk: preprocessing that may be used once, and a journal of the items that were used.
 
-In a pool folder: ``pool.json`` (what the pool is, and its chunks), ``chunk-<id>.kqs`` (share files of some thousand items),
+In a pool folder: ``pool.json`` (:mod:`.pool_list`: what the pool is, and its chunks), ``chunk-<id>.kqs`` (share files of some thousand items),
 ``cursor.journal`` (one line a claim, synced to the disk before anything that depends on it leaves) and ``pool.lock``.
 A claim is of the items [start, end). Who has the pool open hands them out in their order, each once; after that nothing below the end of
 the last claim is ever handed out, used or not. A claim that cannot be written ends the use of the object, and the journal is cut back to
@@ -15,37 +15,30 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import ShareFile
+from keyquorum._engine import ShareFile, StoreError
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import write_atomically
-from keyquorum.model.errors import PoolError
+from keyquorum.model.errors import PoolError, PoolLost, PoolUnwritable
 from keyquorum.model.needs import require_disk
-from keyquorum.model.plain import Json, is_count, is_hex, json_loads
+from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.protocols import named
 from keyquorum.sharing.variants import Preprocessing, Section
+
+from .pool_list import Chunk, ChunkList, read_pool
 
 Words = NDArray[np.uint64]
 MOST_DROPS = 100
 """Times that a lock is opened again because the pool was dropped in between."""
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some items that were made together. ``id``: the same at all parties, 32 hexadecimal digits."""
-
-    id: str
-    count: int
 
 
 @dataclass(frozen=True)
@@ -130,9 +123,6 @@ class PoolStore:
         self.folder, self.kind, self.sections, self.parts = folder, kind, list(sections), parts
         self._lock = _locked(folder, make=True)
         self._cached: tuple[str, Preprocessing] | None = None
-        self._gone = self._gone_items = 0
-        """Chunks whose files we deleted, and their items."""
-        self._digest: bytes | None = None
         self._unwritable = ""
         """Why no claim can be written any more."""
         try:
@@ -140,6 +130,7 @@ class PoolStore:
             self.claim = self._last_claim()
             self.next = self.claim.used
             """The first item that was not handed out."""
+            self.remove_used()
         except BaseException:
             self.close()
             raise
@@ -153,39 +144,40 @@ class PoolStore:
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
-    def _load(self) -> tuple[str, list[Chunk]]:
-        data = read_pool(self.folder)
-        if data is None:
-            return "", []
-        if data["kind"] != self.kind:
-            changed = [k for k in self.kind if data["kind"].get(k) != self.kind[k]]
-            raise PoolError(f"{self.folder}: this pool was made with another {', '.join(changed) or 'layout'}: keyquorum pool drop")
-        return data["id"], [Chunk(**c) for c in data["chunks"]]
-
-    @property
-    def chunks_digest(self) -> bytes:
-        """SHA-256 of the ids and sizes of all chunks."""
-        if self._digest is None:
-            self._digest = hashlib.sha256(json.dumps([(c.id, c.count) for c in self.chunks]).encode()).digest()
-        return self._digest
+    def _load(self) -> tuple[str, ChunkList]:
+        found = read_pool(self.folder)
+        if found is None:
+            return "", ChunkList()
+        if found.kind != self.kind:
+            changed = [k for k in self.kind if found.kind.get(k) != self.kind[k]]
+            raise PoolLost(f"{self.folder}: this pool was made with another {', '.join(changed) or 'layout'}: keyquorum pool drop")
+        return found.id, found.chunks
 
     def start(self, pool_id: str) -> None:
         """Starts an empty pool; claims begin at 0."""
         claim = Claim(0, 0, hashlib.sha256(pool_id.encode()).hexdigest())
         write_atomically(self._journal, claim.to_line(pool_id), 0o600)  # before the pool counts
-        self.id, self.chunks, self.claim = pool_id, [], claim
-        self.next = self._gone = self._gone_items = 0
+        self.id, self.chunks, self.claim, self.next = pool_id, ChunkList(), claim, 0
         self._save()
 
-    def _save(self) -> None:
-        self._digest = None
-        data = {"id": self.id, "kind": self.kind, "chunks": [asdict(c) for c in self.chunks]}
-        write_atomically(self.folder / "pool.json", json.dumps(data, indent=1).encode() + b"\n", 0o600)
+    def drop(self) -> None:
+        """Gives all items up, and deletes the files. Takes no room on the disk."""
+        self._forget()
+        (self.folder / "pool.json").unlink(missing_ok=True)  # first: without it nothing of the rest counts
+        for path in [self._journal, *self.folder.glob("chunk-*.kqs")]:
+            path.unlink(missing_ok=True)
+        self.id, self.chunks, self.claim, self.next = "", ChunkList(), Claim(0, 0, ""), 0
+        self._unwritable = ""
 
-    @property
-    def total(self) -> int:
-        """Items ever made."""
-        return sum(c.count for c in self.chunks)
+    def require_files(self) -> None:
+        """Raises PoolLost if the file of a chunk with items left is gone."""
+        for chunk, _ in self.chunks.there():
+            if not self._path(chunk.id).is_file():
+                raise PoolLost(f"{self._path(chunk.id)}: missing: keyquorum pool drop at every party, and fill again")
+
+    def _save(self) -> None:
+        data = {"id": self.id, "kind": self.kind, **self.chunks.to_json()}
+        write_atomically(self.folder / "pool.json", json.dumps(data, indent=1).encode() + b"\n", 0o600)
 
     # -- filling ------------------------------------------------------------------------------------------------------
 
@@ -208,21 +200,29 @@ class PoolStore:
         size = parties * packed_bytes(self.sections, self.parts, count)
         require_disk(f"a pool of {count:,} items more", size, self.folder)
 
-    def add(self, chunk: Chunk) -> None:
-        """Counts a stored chunk, once every member has stored it."""
-        self.chunks.append(chunk)
-        self._save()
+    def discard(self, chunk: Chunk) -> None:
+        """Deletes a chunk that does not count."""
+        self._path(chunk.id).unlink(missing_ok=True)
 
-    def keep(self, chunks: int) -> None:
-        """Forgets the chunks after the first few: those that not every member has."""
-        for chunk in self.chunks[chunks:]:
-            self._path(chunk.id).unlink(missing_ok=True)
-        if chunks < len(self.chunks):
-            self.chunks = self.chunks[:chunks]
-            self._gone = min(self._gone, chunks)
-            self._gone_items = sum(chunk.count for chunk in self.chunks[: self._gone])
+    def add(self, chunk: Chunk) -> None:
+        """Counts a stored chunk, once every member has stored it. If the disk does not take the list, the chunk does not count here, and is deleted."""
+        before = self.chunks.number
+        self.chunks.add(chunk)
+        try:
             self._save()
-        named = {self._path(c.id).name for c in self.chunks}
+        except BaseException:
+            self.chunks.keep(before)
+            self.discard(chunk)
+            raise
+
+    def keep(self, number: int) -> None:
+        """Forgets the chunks after the first few: those that not every member has."""
+        taken = self.chunks.keep(number)
+        for chunk in taken:
+            self.discard(chunk)
+        if taken:
+            self._save()
+        named = {self._path(c.id).name for c in self.chunks.listed}
         for path in self.folder.glob("chunk-*.kqs"):
             if path.name not in named:
                 path.unlink(missing_ok=True)
@@ -236,17 +236,23 @@ class PoolStore:
     def _last_claim(self) -> Claim:
         if not self.id:
             return Claim(0, 0, "")
-        claim = last_claim(self._journal, self.id, self.total)
+        claim = last_claim(self._journal, self.id, self.chunks.items)
         if claim is None:
-            raise PoolError(f"{self._journal}: missing or damaged, so what was used is not known: keyquorum pool drop, and fill again")
-        write_atomically(self._journal, claim.to_line(self.id), 0o600)  # in place of a torn end: what it may have claimed
+            raise PoolLost(f"{self._journal}: missing or damaged, so what was used is not known: keyquorum pool drop, and fill again")
+        line, data = claim.to_line(self.id), self._journal.read_bytes()
+        if data != line:
+            try:
+                write_atomically(self._journal, line, 0o600)  # in place of a torn end: what it may have claimed
+            except OSError as error:
+                if not data.endswith(b"\n"):
+                    raise PoolUnwritable(_unwritable(self._journal, error)) from None
         return claim
 
     def claim_items(self, claim: Claim) -> None:
         """Makes a claim durable. From now on its items count as used, whatever happens. If the disk does not take it, this object makes no
         claims any more: what is on the disk is found out when the pool is opened again."""
         if self._unwritable:
-            raise PoolError(self._unwritable)
+            raise PoolUnwritable(self._unwritable)
         if claim.start < self.claim.end or claim.end <= claim.start:
             raise PoolError(f"{self.folder}: items {claim.start} to {claim.end} are used already: this is a bug or a foreign journal")
         line = claim.to_line(self.id)
@@ -264,8 +270,10 @@ class PoolStore:
             except BaseException as error:
                 self._close_journal(file, length, error)
                 raise
+        except FileNotFoundError as error:
+            raise PoolLost(f"{self._journal}: {error}: keyquorum pool drop, and fill again") from None
         except OSError as error:
-            raise PoolError(self._unwritable or f"{self._journal}: {error}: keyquorum pool drop, and fill again") from None
+            raise PoolUnwritable(self._unwritable or _unwritable(self._journal, error)) from None
         finally:
             if file >= 0:
                 os.close(file)
@@ -275,26 +283,19 @@ class PoolStore:
     def _close_journal(self, file: int, length: int, error: BaseException) -> None:
         """After a write that failed: no claims any more, and nothing of this one, after which a later line could not be read. Where it
         cannot be cut off either, it is a torn end for whoever opens the pool again."""
-        self._unwritable = f"{self._journal}: the journal could not be written ({error}): make room on the disk, and start the party again"
+        self._unwritable = _unwritable(self._journal, error)
         with suppress(OSError):
             os.ftruncate(file, length)
             os.fsync(file)
 
-    def _there(self) -> Iterator[tuple[Chunk, int]]:
-        """The chunks that we have not deleted, each with the number of its first item."""
-        base = self._gone_items
-        for chunk in islice(self.chunks, self._gone, None):
-            yield chunk, base
-            base += chunk.count
-
     def check(self, start: int, end: int) -> None:
         """Refuses items of which a file is gone, before they are claimed. What is in memory needs no file."""
         held = None if self._cached is None else self._cached[0]
-        for chunk, base in self._there():
+        for chunk, base in self.chunks.there():
             if base >= end:
                 return
             if chunk.id != held and max(start, base) < min(end, base + chunk.count) and not self._path(chunk.id).is_file():
-                raise PoolError(f"{self._path(chunk.id)}: missing: keyquorum pool drop at every party, and fill again")
+                raise PoolLost(f"{self._path(chunk.id)}: missing: keyquorum pool drop at every party, and fill again")
 
     def hand_out(self, start: int, end: int) -> Preprocessing:
         """The claimed items [start, end), and never again; a section an array [parts, rows, end - start] of words as wide as they are
@@ -305,7 +306,7 @@ class PoolStore:
         self.next = end
         pieces = []
         key_tests: dict[bytes, KeyTest] = {}
-        for chunk, base in self._there():
+        for chunk, base in self.chunks.there():
             if base >= end:
                 break
             low, high = max(start, base), min(end, base + chunk.count)
@@ -325,11 +326,14 @@ class PoolStore:
     def _chunk(self, chunk: Chunk) -> Preprocessing:
         """Its sections as they are stored; they stay in memory."""
         if self._cached is None or self._cached[0] != chunk.id:
-            data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
+            try:
+                data = ShareFile.read(str(self._path(chunk.id)), self._header(chunk))
+            except StoreError as error:
+                raise PoolLost(f"{error}; keyquorum pool drop at every party, and fill again") from None
             size = packed_bytes(self.sections, self.parts, chunk.count)
             protocol = named(self.kind["protocol"])
             if (len(data) > size) != (protocol.macs or protocol.names_runs) or len(data) < size:
-                raise PoolError(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
+                raise PoolLost(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
             key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []
             self._cached = chunk.id, Preprocessing(stored_sections(data, self.sections, self.parts, chunk.count), key_tests)
@@ -342,13 +346,13 @@ class PoolStore:
             self._cached = None
 
     def remove_used(self) -> None:
-        """Deletes the files of chunks that are used up."""
-        while self._gone < len(self.chunks):
-            chunk = self.chunks[self._gone]
-            if self._gone_items + chunk.count > self.next:
-                return
-            self._path(chunk.id).unlink(missing_ok=True)
-            self._gone, self._gone_items = self._gone + 1, self._gone_items + chunk.count
+        """Deletes the files of chunks that are used up. The list on the disk leaves them out when it is written next; until then who opens the pool finds them used up."""
+        for chunk in self.chunks.forget(self.next):
+            self.discard(chunk)
+
+
+def _unwritable(journal: Path, error: BaseException) -> str:
+    return f"{journal}: the journal could not be written ({error}): make room on the disk, and start the party again"
 
 
 def _write(file: int, data: bytes) -> None:
@@ -396,24 +400,6 @@ def _is_file(descriptor: int, path: Path) -> bool:
     return (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino)
 
 
-def read_pool(folder: Path) -> Json | None:
-    """``pool.json`` as plain data; None if there is none."""
-    path = folder / "pool.json"
-    if not path.exists():
-        return None
-    try:
-        data = json_loads(path.read_text())
-        chunks = [Chunk(**c) for c in data["chunks"]]
-        if not (isinstance(data["id"], str) and isinstance(data["kind"], dict)):
-            raise ValueError("missing entries")
-        if not all(is_hex(chunk.id, 32) and is_count(chunk.count, 1) for chunk in chunks):
-            raise ValueError("a chunk has no proper id or count")
-    except (ValueError, KeyError, TypeError) as error:
-        raise PoolError(f"{path}: damaged ({error}): keyquorum pool drop, and fill again") from None
-    result: Json = data
-    return result
-
-
 def last_claim(path: Path, pool_id: str, items: int = 0) -> Claim | None:
     """The last whole line of the journal of a pool of so many items; None if there is none, or a whole line is damaged. An end without
     a line break is torn. Mostly it was being written when the party died, and nothing depended on it; but a file system may lose the end
@@ -454,14 +440,13 @@ def _claim_of(text: str) -> Claim | None:
 
 def pool_status(folder: Path) -> tuple[int, int]:
     """Items made, and items used or given up, of a pool that may be in use."""
-    data = read_pool(folder)
-    if data is None:
+    found = read_pool(folder)
+    if found is None:
         raise PoolError(f"{folder}: no pool here: make one with keyquorum pool fill")
-    total = sum(c["count"] for c in data["chunks"])
-    claim = last_claim(folder / "cursor.journal", data["id"], total)
+    claim = last_claim(folder / "cursor.journal", found.id, found.chunks.items)
     if claim is None:
         raise PoolError(f"{folder}: the journal is missing or damaged: keyquorum pool drop, and fill again")
-    return total, claim.used
+    return found.chunks.items, claim.used
 
 
 def drop_pool(folder: Path) -> None:

@@ -10,7 +10,9 @@ masked words only, under items that it never uses again. One of three parties wi
 
 A member that died between agreeing and claiming is one claim behind. The claim of the others names the state before, and the items in doubt
 are given up. Any other difference means that a member lost claims (an old backup) or made others (a copy that ran elsewhere): then the
-pool is refused. If all members go back to old backups at once, no member can notice it.
+pool is refused (PoolLost, the same at all members: all judge the same reports). If all members go back to old backups at once, no member can notice it.
+
+A pool grows by chunks, each of which all members store or none. A chunk is made in slices, with other work of the same members in between (:class:`Slices`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -26,19 +29,21 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum._engine import StoreError
 from keyquorum.backends.embedded import Embedded
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, require_semi_honest
-from keyquorum.model.errors import PoolError, PoolTooSmall
+from keyquorum.model.errors import PoolCannotGrow, PoolError, PoolLost, PoolTooSmall, ResourceError
 from keyquorum.model.plain import is_count, json_loads
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.rounding import RoundingGroup
-from keyquorum.sharing.variants import Destination, Preprocessing, PreprocessingKind, Variant
+from keyquorum.sharing.variants import Destination, Preprocessing, PreprocessingKind, Variant, join_slices
 
-from .pool_store import Chunk, Claim, PoolStore
+from .pool_list import Chunk
+from .pool_store import Claim, PoolStore
 
 Words = NDArray[np.uint64]
 CHUNK = 4096
@@ -48,17 +53,31 @@ MOST_AHEAD = 256
 LONGEST_NAME = 64
 """Characters of a name (:func:`.check_name`)."""
 REPORT_LIMIT = 1 << 26
-"""Bytes of the longest report: 36 for every chunk that the pool ever had."""
+"""Bytes of the longest report: some 45 for every chunk with items left."""
+TROUBLE = 400
+"""Bytes of the reason for which a member cannot store items."""
+
+
+@dataclass(frozen=True)
+class Slices:
+    """How a chunk is made. ``items``: of a slice at most, 0: of the chunk. ``pause``: called at all members before each program of a slice runs, and before the chunk is stored. In it the members may
+    do anything together, as long as they do the same."""
+
+    items: int = 0
+    pause: Callable[[], None] | None = None
+
+
+WHOLE = Slices()
 
 
 @dataclass(frozen=True)
 class Report:
     """The state of a member's pool. ``purpose``: the operation that follows, the same at all members; ``next``: the first item that it has not
-    handed out; ``ahead``: items that it would claim at least."""
+    handed out; ``ahead``: items that it would claim at least; ``chunks``: ids and counts of those that it lists; ``gone``: chunks before them, and their items."""
 
     purpose: str
     pool_id: str
-    chunks: list[str]
+    chunks: list[tuple[str, int]]
     end: int
     chain: str
     before: list[tuple[int, str]]
@@ -66,9 +85,10 @@ class Report:
     next: int
     ahead: int
     nonce: str
+    gone: tuple[int, int] = (0, 0)
 
     def digest(self, chunks: bytes) -> bytes:
-        """Of everything but the nonce; ``chunks``: a digest of the chunks."""
+        """Of everything but the nonce, and which chunks are listed; ``chunks``: a digest of all chunks."""
         said = [self.purpose, self.pool_id, chunks.hex(), self.end, self.chain, self.before, self.start, self.next, self.ahead]
         return hashlib.sha256(json.dumps(said).encode()).digest()
 
@@ -76,41 +96,38 @@ class Report:
 def read_report(data: bytes) -> Report:
     """The report of a member from its bytes. ValueError or TypeError if it is none."""
     report = Report(**json_loads(data))
-    report = replace(report, before=[(end, chain) for end, chain in report.before])
-    numbers = [report.end, report.start, report.next, report.ahead, *(end for end, _ in report.before)]
-    texts = [report.purpose, report.pool_id, report.chain, report.nonce, *report.chunks, *(chain for _, chain in report.before)]
-    if not (all(map(is_count, numbers)) and all(isinstance(text, str) for text in texts) and isinstance(report.chunks, list)):
+    gone, items = report.gone
+    chunks = [(name, count) for name, count in report.chunks]
+    report = replace(report, before=[(end, chain) for end, chain in report.before], chunks=chunks, gone=(gone, items))
+    numbers = [report.end, report.start, report.next, report.ahead, gone, items, *(end for end, _ in report.before), *(count for _, count in chunks)]
+    texts = [report.purpose, report.pool_id, report.chain, report.nonce, *(name for name, _ in chunks), *(chain for _, chain in report.before)]
+    if not (all(map(is_count, numbers)) and all(isinstance(text, str) for text in texts)):
         raise ValueError("entries of other types")
     return report
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Where all stand: the next unused item, the end of the items that all have claimed, the chunks that all have, how many items
+    """Where all stand: the next unused item, the end of the items that all have claimed, how many chunks all have and the end of their items, how many items
     may be claimed ahead, and a hash of all reports."""
 
     position: int
     end: int
     chunks: int
+    items: int
     ahead: int
     chain: str
 
 
 def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
-    """The agreement that follows from the reports of all members (with these numbers in the committee). PoolError if using the pool is not safe."""
+    """The agreement that follows from the reports of all members (with these numbers in the committee). PoolLost if using the pool is not safe."""
     for name, report in zip(names, reports, strict=True):
         if report.purpose != reports[0].purpose:
             raise PoolError(f"party {names[0]} wants to {reports[0].purpose}, party {name} to {report.purpose}: give all the same job")
     digest = hashlib.sha256(json.dumps([vars(r) for r in reports]).encode()).hexdigest()
     if not any(r.chunks or r.end for r in reports):
-        return Agreement(0, 0, 0, 0, digest)  # nothing was ever made
-    with_pool = [r.pool_id for r in reports]
-    if len(set(with_pool)) != 1:
-        other = next(n for n, p in zip(names, with_pool, strict=True) if p != with_pool[0])
-        raise PoolError(
-            f"parties {names[0]} and {other} have different pools, or one of them has none: "
-            "keyquorum pool drop at every party, then keyquorum pool fill"
-        )
+        return Agreement(0, 0, 0, 0, 0, digest)  # nothing was ever made
+    _require_one_pool([r.pool_id for r in reports], names)
     lead = max(range(len(reports)), key=lambda i: reports[i].end)
     last = reports[lead]
     for i, (name, report) in enumerate(zip(names, reports, strict=True)):
@@ -120,24 +137,44 @@ def judge(reports: Sequence[Report], names: Sequence[int]) -> Agreement:
             continue
         known = last.before[i][0] if i < len(last.before) else last.end
         if report.end < known:
-            raise PoolError(
+            raise PoolLost(
                 f"party {name} is back at item {report.end} of its pool, party {names[lead]} knows that it had used {known}: its files were "
                 "restored from an old backup; keyquorum pool drop at every party, then keyquorum pool fill"
             )
-        raise PoolError(
+        raise PoolLost(
             f"the pools of parties {names[lead]} and {name} were used apart from each other (a party ran twice, or from a copy): "
             "keyquorum pool drop at every party, then keyquorum pool fill"
         )
-    common = 0
-    while all(len(r.chunks) > common and r.chunks[common] == reports[0].chunks[common] for r in reports):
-        common += 1
+    chunks, items = _common_chunks(reports, names)
     # Items of the last claim are given up if not all members made it, and up to the item that some member has, or may have, handed out.
     # A member whose journal was torn may give up more.
     together = all((report.end, report.chain) == (last.end, last.chain) for report in reports)
     position = max(report.next for report in reports)
     if not together:
         position = max(position, last.end)
-    return Agreement(position, last.end, common, min(report.ahead for report in reports), digest)
+    return Agreement(position, last.end, chunks, items, min(report.ahead for report in reports), digest)
+
+
+def _require_one_pool(said: Sequence[object], names: Sequence[int]) -> None:
+    """Raises PoolLost, with two parties, unless all said the same of their pools."""
+    for name, each in zip(names, said, strict=True):
+        if each != said[0]:
+            raise PoolLost(
+                f"parties {names[0]} and {name} have different pools, or one of them has none: "
+                "keyquorum pool drop at every party, then keyquorum pool fill"
+            )
+
+
+def _common_chunks(reports: Sequence[Report], names: Sequence[int]) -> tuple[int, int]:
+    """How many chunks all have, and the end of their items. A member may still list chunks that are used up at another one."""
+    first = max(report.gone[0] for report in reports)
+    skipped = [report.chunks[: first - report.gone[0]] for report in reports]
+    # The same numbers of chunks and of items before the first that all list.
+    _require_one_pool([(r.gone[0] + len(s), r.gone[1] + sum(count for _, count in s)) for r, s in zip(reports, skipped, strict=True)], names)
+    lists, common = [report.chunks[len(s) :] for report, s in zip(reports, skipped, strict=True)], 0
+    while all(len(chunks) > common and chunks[common] == lists[0][common] for chunks in lists):
+        common += 1
+    return first + common, reports[0].gone[1] + sum(count for _, count in [*skipped[0], *lists[0][:common]])
 
 
 def pools_folder(committee: Committee, party: int) -> Path:
@@ -157,6 +194,12 @@ def pool_name(committee: Committee, kind: PreprocessingKind) -> str:
 def parties_option(committee: Committee) -> str:
     """What commands for a subset have besides, for messages; empty for the whole committee."""
     return f" --parties {','.join(map(str, committee.numbers))}" if isinstance(committee, Subset) else ""
+
+
+def _wipe(items: Preprocessing) -> None:
+    for words in [*items, *items.key_tests]:
+        if words.flags.writeable:
+            words.fill(0)
 
 
 class ClaimedItems:
@@ -180,21 +223,16 @@ class ClaimedItems:
         """The next ``count`` items, and the context of the messages that use them (:meth:`.Backend.run`). What was taken before is wiped."""
         if count > self._end - self._next:
             raise PoolError(f"{count} items of {self._end - self._next} that are claimed: this is a bug")
-        self._wipe()
+        _wipe(self._given)
         bound = f"{self._bound} from {self._next - self._start}".encode(errors="surrogatepass")
         self._given = self._store.hand_out(self._next, self._next + count)
         self._next += count
         reached("take/read")
         return self._given, bound
 
-    def _wipe(self) -> None:
-        for words in [*self._given, *self._given.key_tests]:
-            if words.flags.writeable:
-                words.fill(0)
-
     def close(self) -> None:
         """Wipes what was taken. What was not is never handed out."""
-        self._wipe()
+        _wipe(self._given)
         self._store.give_up(self._end)
 
 
@@ -222,7 +260,7 @@ class Pool:
         self._option = parties_option(committee)
         folder = pools_folder(committee, context.party) / self.name
         self.store = PoolStore(folder, kind, variant.sections, variant.parts(group))
-        self._agreed, self._handed_out = Agreement(self.store.next, self.store.claim.end, len(self.store.chunks), 0, ""), 0
+        self._agreed, self._handed_out = Agreement(self.store.next, self.store.claim.end, self.store.chunks.number, self.store.chunks.items, 0, ""), 0
         self._claimed_together = 0
         """End of the items of claims that all agreed on, and we made, since we opened this pool."""
 
@@ -233,17 +271,19 @@ class Pool:
     def _report(self, purpose: str) -> Report:
         s = self.store
         ahead, nonce = min(self._handed_out, MOST_AHEAD), os.urandom(16).hex()
-        return Report(purpose, s.id, [c.id for c in s.chunks], s.claim.end, s.claim.chain, s.claim.before, s.claim.start, s.next, ahead, nonce)
+        chunks, gone = [(c.id, c.count) for c in s.chunks.listed], (s.chunks.gone, s.chunks.gone_items)
+        return Report(purpose, s.id, chunks, s.claim.end, s.claim.chain, s.claim.before, s.claim.start, s.next, ahead, nonce, gone)
 
     def agree(self, purpose: str) -> tuple[Agreement, list[Report]]:
         """Compares the reports of all members. One exchange, or two if the digests differ."""
         mine = self._report(purpose)
-        digest = mine.digest(self.store.chunks_digest)
+        digest = mine.digest(self.store.chunks.digest)
         reached("agree/before")
         said = self.session.all_gather(digest + bytes.fromhex(mine.nonce))
         if all(other[:32] == digest and len(other) == 48 for other in said):
             chain = hashlib.sha256(b"".join(said)).hexdigest()
-            self._agreed, reports = Agreement(mine.next, mine.end, len(mine.chunks), mine.ahead, chain), [mine] * len(said)
+            chunks = self.store.chunks
+            self._agreed, reports = Agreement(mine.next, mine.end, chunks.number, chunks.items, mine.ahead, chain), [mine] * len(said)
         else:
             reports = self._all_reports(mine)
             self._agreed = judge(reports, self._names)
@@ -266,43 +306,90 @@ class Pool:
     @property
     def left(self) -> int:
         """Items left that all members have, as far as the last agreement goes: after it only what we fill and use together changes that."""
-        common = sum(chunk.count for chunk in self.store.chunks[: self._agreed.chunks])
-        return max(0, common - max(self._agreed.position, self.store.next))
+        return max(0, self._agreed.items - max(self._agreed.position, self.store.next))
+
+    def drop(self) -> None:
+        """Gives all items up, and deletes the files. Every member calls this, or loses its pool when the members agree next."""
+        self.store.drop()
+        self._agreed, self._handed_out, self._claimed_together = Agreement(0, 0, 0, 0, 0, ""), 0, 0
 
     # -- filling ------------------------------------------------------------------------------------------------------
 
-    def fill(self, count: int, chunk: int = CHUNK, seed: bytes | None = None) -> int:
-        """Makes ``count`` items more; every member calls this. Returns the items there are. ``seed``: INSECURE, tests."""
-        self.store.require_room(count)
+    def fill(self, count: int, chunk: int = CHUNK, seed: bytes | None = None, slices: Slices = WHOLE) -> int:
+        """Makes ``count`` items more; every member calls this. Returns the items there are. Raises PoolCannotGrow, at all members, if one of them cannot store them; they
+        go on with what they had. ``seed``: INSECURE, tests."""
+        self._all(lambda: self.store.require_room(count))
         agreement, reports = self.agree(f"fill {count} by {chunk}")
         if not self.store.id or len({r.pool_id for r in reports}) > 1:
-            self.store.start(hashlib.sha256(b"keyquorum pool" + agreement.chain.encode()).hexdigest()[:32])
+            name = hashlib.sha256(b"keyquorum pool" + agreement.chain.encode()).hexdigest()[:32]
+            self._all(lambda: self.store.start(name))
             self._claimed_together = self._handed_out = 0
             reached("fill/started")
             self.session.compare("new pool", self.store.id.encode())
-        self.store.keep(agreement.chunks)  # chunks that a member lacks are made again
+        self._all(lambda: self.store.keep(agreement.chunks))  # chunks that a member lacks are made again
         done = 0
         while done < count:
             size = min(chunk, count - done)
             made = Chunk(self.session.toss(16).hex(), size)
             reached("fill/tossed")
-            preprocessing = self.variant.make(self.group, size, seed)
+            preprocessing = self._make(size, seed, slices)
             reached("fill/made")
-            self.store.write(made, preprocessing)
-            for words in [*preprocessing, *preprocessing.key_tests]:
-                words.fill(0)
-            reached("fill/stored")
-            self.session.compare("stored material", bytes.fromhex(made.id))
-            reached("fill/compared")
-            self.store.add(made)
-            reached("fill/added")
+            self._store(made, preprocessing)
             done += size
         self._end("end of the filling")
-        self._agreed = replace(self._agreed, chunks=len(self.store.chunks))
+        self._agreed = replace(self._agreed, chunks=self.store.chunks.number, items=self.store.chunks.items)
         return self.left
 
+    def _make(self, size: int, seed: bytes | None, slices: Slices) -> Preprocessing:
+        """The items of a chunk, which are in memory alone until all members store them."""
+        group = self.group if slices.pause is None else replace(self.group, pause=slices.pause)
+        step, parts = slices.items or size, list[Preprocessing]()
+        try:
+            for first in range(0, size, step):
+                parts.append(self.variant.make(group, min(step, size - first), seed))
+            if slices.pause is not None:
+                slices.pause()
+            return parts[0] if len(parts) == 1 else join_slices(parts, PROTOCOLS[self.group.ring_protocol].names_runs)
+        except BaseException:
+            for part in parts:
+                _wipe(part)
+            raise
+
+    def _store(self, made: Chunk, preprocessing: Preprocessing) -> None:
+        """Stores a chunk, and counts it, at all members or at none. Wipes the items."""
+        try:
+            self._all(lambda: self.store.write(made, preprocessing))
+        except PoolCannotGrow:
+            self.store.discard(made)
+            raise
+        finally:
+            _wipe(preprocessing)
+        reached("fill/stored")
+        self.session.compare("stored material", bytes.fromhex(made.id))
+        reached("fill/compared")
+        before = self.store.chunks.number
+        try:
+            self._all(lambda: self.store.add(made))
+        except PoolCannotGrow:
+            with suppress(OSError):  # the list in memory is right; on the disk it is one chunk longer here than elsewhere, which does not count
+                self.store.keep(before)
+            raise
+        reached("fill/added")
+
+    def _all(self, action: Callable[[], None]) -> None:
+        """Does something that takes room on the disk. If it fails at one member, all raise PoolCannotGrow. One exchange."""
+        trouble = ""
+        try:
+            action()
+        except (OSError, ResourceError, StoreError) as error:
+            trouble = str(error) or type(error).__name__
+        said = self.session.all_gather(trouble.encode(errors="replace")[:TROUBLE])
+        for name, text in zip(self._names, said, strict=True):
+            if text:
+                raise PoolCannotGrow(f"party {name}: {text[:TROUBLE].decode(errors='replace')}")
+
     def _end(self, label: str) -> None:
-        self.session.compare(label, hashlib.sha256(json.dumps([c.id for c in self.store.chunks]).encode()).digest())
+        self.session.compare(label, self.store.chunks.digest)
 
     # -- use ----------------------------------------------------------------------------------------------------------
 
@@ -333,7 +420,7 @@ class Pool:
     def _claim(self, count: int, what: str) -> int:
         """Agrees with all members, and claims the items unless they were claimed ahead. Returns the first item."""
         agreement, reports = self.agree(what)
-        available = sum(c.count for c in self.store.chunks[: agreement.chunks]) - agreement.position
+        available = agreement.items - agreement.position
         if count > available:
             raise PoolTooSmall(
                 f"{self.name}: needs {count:,} items, has {max(0, available):,}: keyquorum pool fill{self._option}, or a smaller request"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from keyquorum.backends.base import OpeningMasks
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import Unsigned
-from keyquorum.programs.signatures import opening_masks
+from keyquorum.programs.signatures import and_triples, opening_masks
 
 from .randomness import uniform_bits, wipe
 from .rounding import RoundingGroup
@@ -50,6 +50,23 @@ def make_masks(group: RoundingGroup, protocol: str, parties: int, openings: int,
         made.wipe()
 
 
+def made_triples(group: RoundingGroup, domain: str, size: int, count: int, words: int, seed: bytes | None) -> Words:
+    """``count`` triples for each of ``size`` operations, [parts, rows, size words]; every party calls this. In portions, between which others may pause."""
+    sections = list[Words]()
+    for portion in group.portions(size):
+        made = Persistence()
+        try:
+            group.run(group.ring_protocol, domain, and_triples(size=portion, count=count), persistence=made, seed=seed)
+            sections.append(made.words.reshape(made.words.shape[0], -1, portion * words).copy())
+        finally:
+            made.wipe()
+    if len(sections) == 1:
+        return sections[0]
+    joined = np.concatenate(sections, axis=2)
+    wipe(*sections)
+    return joined
+
+
 def masks_of(section: Unsigned, openings: int, padded: PaddedOutput, to: Destination) -> OpeningMasks:
     """What the openings of a run take of that section, as copies that the caller wipes. To ``share`` there is one opening less."""
     hidden = section[:, : openings - int(to == "share")].reshape(section.shape[0], -1).copy()
@@ -63,4 +80,4 @@ def receiver_section(section: Unsigned, openings: int, padded: PaddedOutput) -> 
     return section[:, openings : openings + receiver_rows(padded)]
 
 
-__all__ = ["WORDS", "make_masks", "masks_of", "masks_section", "receiver_section"]
+__all__ = ["WORDS", "made_triples", "make_masks", "masks_of", "masks_section", "receiver_section"]

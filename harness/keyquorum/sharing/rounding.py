@@ -7,7 +7,7 @@ compute the carry of the low parts; `round_mask_open` opens z under a mask.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,8 @@ Words = NDArray[np.uint64]
 LENGTH_MAX = 61
 """Largest l, for any number of summands."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
+PORTIONS = 8
+"""Runs in which triples with MACs are made. Those of 8 items take as long as the masks of 64, which take the same time for fewer."""
 
 
 def check_rounds(protocol: Protocol, rounding: str) -> None:
@@ -59,6 +61,7 @@ class RoundingGroup:
     numbers: the members, by their numbers in the committee. me: our number among them (None: not a member). receiver: likewise.
     parts: summands that a party knows. held: their numbers, in the order of our parts (none if we are no member). summands: of a share. contributors: members that give masks. ring_protocol, field_protocol: of the
     two programs. points: x-coordinates of the members' Shamir shares, if it is one. verified: whether masks are joint integers, and products verified.
+    pause: what all members do before each program (:class:`keyquorum.plans.pools.Slices`).
     """
 
     numbers: tuple[int, ...]
@@ -74,6 +77,7 @@ class RoundingGroup:
     points: tuple[int, ...] = ()
     backend: Backend | None = field(default=None, repr=False)
     verified: bool = False
+    pause: Callable[[], None] | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def of(context: PartyContext, threshold: int, receiver: int) -> RoundingGroup:
@@ -145,9 +149,16 @@ class RoundingGroup:
         assert self.backend is not None
         return JointBits(self.backend, self.ring_protocol, len(self.numbers), self.contributors - 1, self.parts, size, vectors, seed)
 
+    def portions(self, size: int) -> Iterator[int]:
+        """Sizes of the runs in which a long program is made, so that others may pause between them: all at once where nobody pauses."""
+        step = size if self.pause is None else -(-size // PORTIONS)
+        return (min(step, size - first) for first in range(0, size, step))
+
     def run(self, protocol: str, domain: str, call: Call, **options: Any) -> Ints:
         """Runs a program among the members."""
         assert self.backend is not None
+        if self.pause is not None:
+            self.pause()
         threshold = None if self.points else self.contributors - 1
         return self.backend.run(protocol, domain, call, threshold=threshold, **options).words
 

@@ -21,6 +21,7 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.model.errors import ProgramError
 
+from .joint import joined_name
 from .rounding import RoundingGroup
 
 Words = NDArray[np.uint64]
@@ -36,6 +37,18 @@ class Preprocessing(list[Unsigned]):
     def __init__(self, sections: Iterable[Unsigned], key_tests: Sequence[KeyTest] = ()) -> None:
         super().__init__(sections)
         self.key_tests = [key_test.copy() for key_test in key_tests]
+
+
+def join_slices(slices: Sequence[Preprocessing], named: bool) -> Preprocessing:
+    """Items that were made one slice after another, in one session, as one; wipes the slices. ``named``: whether the tests are names of runs: the whole has one of all. Tests of MAC keys
+    are of the session's keys, which are the same in all slices: the first one's are kept."""
+    tests = [test for each in slices for test in each.key_tests]
+    kept = [joined_name("slices of items", tests)] if named and tests else slices[0].key_tests
+    whole = Preprocessing((np.concatenate(rows, axis=2) for rows in zip(*slices, strict=True)), kept)
+    for each in slices:
+        for words in [*each, *each.key_tests]:
+            words.fill(0)
+    return whole
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import (
-    and_triples,
     ltz_tables,
     round_flood,
     round_ltz_circuit_online,
@@ -28,7 +27,7 @@ from keyquorum.programs.signatures import (
     round_mask_open_online,
 )
 from keyquorum.sharing.joint import joined_name, named
-from keyquorum.sharing.openings import make_masks, masks_of, masks_section, receiver_section
+from keyquorum.sharing.openings import made_triples, make_masks, masks_of, masks_section, receiver_section
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import (
@@ -181,12 +180,8 @@ class LweVariant(Variant):
         if circuit:
             sections = [rows[:, :1], rows[:, 1 : 1 + length], *([] if self.authenticated else [rows[:, 1 + length :]])]
             if self.stores_triples:
-                triples = Persistence()
                 # With MACs they are elements modulo the ring that the comparison is in.
-                triples_ring = ring if self.authenticated else "Z2^1"
-                group.run(group.ring_protocol, triples_ring, and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
-                sections.append(triples.words.reshape(rows.shape[0], -1, size * self.words).copy())
-                triples.wipe()
+                sections.append(made_triples(group, ring if self.authenticated else "Z2^1", size, comparison_ands(length), self.words, seed))
         elif table:
             sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed, names)]
         if self.defers_checks:

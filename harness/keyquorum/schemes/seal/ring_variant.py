@@ -17,8 +17,8 @@ from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
-from keyquorum.programs.signatures import and_triples, rlwe_phase_ring, round_ltz_ring_online, round_mask
-from keyquorum.sharing.openings import WORDS, make_masks, masks_of, masks_section, receiver_section
+from keyquorum.programs.signatures import rlwe_phase_ring, round_ltz_ring_online, round_mask
+from keyquorum.sharing.openings import WORDS, made_triples, make_masks, masks_of, masks_section, receiver_section
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup
 from keyquorum.sharing.variants import Destination, PaddedOutput, Preprocessing, Section, Variant, comparison_ands
@@ -111,8 +111,8 @@ class RingVariant(Variant):
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
         """The preprocessing of ``size`` coefficients, [2, rows, size words] a section; every party calls this. Rounds and bytes: those of `round_mask`, `and_triples` and `opening_masks`."""
         sections, tests = [], []
-        calls = (round_mask(size=size, l=self.length, bits="blocks", block=BLOCK), and_triples(size=size, count=self.ands))
-        for call in calls * COMPARISONS:
+        call = round_mask(size=size, l=self.length, bits="blocks", block=BLOCK)
+        for _ in range(COMPARISONS):
             made = Persistence()
             try:
                 group.run(self.protocol, RING, call, persistence=made, seed=seed)
@@ -120,6 +120,7 @@ class RingVariant(Variant):
                 tests = [test.copy() for test in made.key_tests]
             finally:
                 made.wipe()
+            sections.append(made_triples(group, RING, size, self.ands, WORDS, seed))
         sections.append(make_masks(group, self.protocol, self.parties, self.openings, self.padded, size, seed))
         return Preprocessing(sections, tests)
 
