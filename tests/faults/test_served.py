@@ -150,7 +150,7 @@ def test_no_receivers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"chunk": 0}, "chunk 0"), ({"chunk": 1 << 21}, "chunks of 1 to 2"), ({"keep": -1}, "keep -1"), ({"batch": -2}, "batch -2"),
+        ({"chunk": -1}, "chunk -1"), ({"chunk": 1 << 21}, "chunks of 1 to 2"), ({"keep": -1}, "keep -1"), ({"batch": -2}, "batch -2"),
         ({"patience": 0.0}, "a patience of 0 s"), ({"patience": float("nan")}, "a patience of nan s"), ({"rounding": "round_up"}, "round_up"),
     ],
 )  # fmt: skip
@@ -243,33 +243,108 @@ def test_a_pool_is_filled_by_whole_chunks(served: Callable[[int], Served]) -> No
     assert {chunk["count"] for chunk in json.loads(pool.read_text())["chunks"]} == {512}
 
 
-def test_a_damaged_pool_ends_the_daemon(served: Callable[[int], Served]) -> None:
-    s = served(600)
-    s.filled(600)
-    s.stop(1)
-    for path in (s.committee.party_folder(1) / "pools").glob("*/chunk-*.kqs"):
+def damage_pool(s: Served, party: int) -> None:
+    for path in (s.committee.party_folder(party) / "pools").glob("*/chunk-*.kqs"):
         path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
-    s.start(1)
-    data, _ = s.request(3, 1)
-    with pytest.raises(KeyQuorumError):
-        fetch(s.committee, s.identity, data)
-    s.daemons[1][1].join(30)
-    assert not s.daemons[1][1].is_alive()
-    failure = s.failures.pop()
-    assert type(failure).__name__ == "StoreError" and "chunk-" in str(failure) and not s.failures
+
+
+def lose_pool(s: Served, party: int) -> None:
+    shutil.rmtree(s.committee.party_folder(party) / "pools")
+
+
+def damage_list(s: Served, party: int) -> None:
+    (path,) = (s.committee.party_folder(party) / "pools").glob("*/pool.json")
+    path.write_text("{")
+
+
+def lose_chunk(s: Served, party: int) -> None:
+    for path in (s.committee.party_folder(party) / "pools").glob("*/chunk-*.kqs"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("lose", [damage_pool, lose_pool, damage_list, lose_chunk])
+def test_a_lost_pool_is_dropped_by_all_and_made_anew(tmp_path: Path, lose: Callable[[Served, int], None]) -> None:
+    """A party without its pool, as after a backup without it: with --keep nobody has to do anything, and all say what they did."""
+    s = Served(tmp_path, 600)
+    try:
+        s.filled(600)
+        s.stop(1)
+        lose(s, 1)
+        said: list[str] = []
+        s.daemons[0][0]._log = said.append
+        s.start(1)
+        until_right(s, 1, Path(os.devnull))
+        s.filled(600)
+        assert any("is dropped and made anew: parties 0 and 1 have different pools, or one of them has none" in line for line in said), said
+    finally:
+        for party in (0, 1):
+            s.stop(party)
+    assert not s.failures
+
+
+def test_an_old_pool_is_dropped_by_all_and_its_items_are_not_used_again(tmp_path: Path) -> None:
+    s = Served(tmp_path, 600)
+    pools = s.committee.party_folder(1) / "pools"
+    ids = []
+    try:
+        s.filled(600)
+        for party in (0, 1):
+            s.stop(party)
+        ids.append(json.loads(next(pools.glob("*/pool.json")).read_text())["id"])
+        shutil.copytree(pools, tmp_path / "backup")
+        for party in (0, 1):
+            s.start(party)
+        for seed in range(3):
+            until_right(s, seed, Path(os.devnull))
+        s.stop(1)
+        shutil.rmtree(pools)
+        shutil.copytree(tmp_path / "backup", pools)
+        said: list[str] = []
+        s.daemons[0][0]._log = said.append
+        s.start(1)
+        until_right(s, 9, Path(os.devnull))
+        assert any("is dropped and made anew: party 1 is back at item 0 of its pool" in line for line in said), said
+        ids.append(json.loads(next(pools.glob("*/pool.json")).read_text())["id"])
+    finally:
+        for party in (0, 1):
+            s.stop(party)
+    assert not s.failures and ids[0] != ids[1]
+
+
+def test_a_damaged_pool_that_is_not_kept_full_ends_the_daemon(tmp_path: Path) -> None:
+    """Without --keep nobody would make it anew: its operators decide."""
+    s = Served(tmp_path, 600)
+    try:
+        s.filled(600)
+        for party in (0, 1):
+            s.stop(party)
+        damage_pool(s, 1)
+        s.service = replace(s.service, keep=0)
+        for party in (0, 1):
+            s.start(party)
+        data, _ = s.request(3, 1)
+        with pytest.raises(KeyQuorumError):
+            fetch(s.committee, s.identity, data)
+        s.daemons[1][1].join(30)
+        assert not s.daemons[1][1].is_alive()
+        failure = s.failures.pop()
+        assert type(failure).__name__ == "PoolLost" and "chunk-" in str(failure) and "keyquorum pool drop" in str(failure) and not s.failures
+    finally:
+        for party in (0, 1):
+            s.stop(party)
 
 
 def fills(s: Served, monkeypatch: pytest.MonkeyPatch, items: int, times: int) -> list[str]:
     """Party 0 proposes to fill ``items``, ``times`` times, and follows the protocol afterwards. Returns the log of party 1 in that time."""
     honest, log, left = s.daemons[0][0]._cycle, [], [times]
 
-    def corrupted(context: Any, group: Any, pool: Any, running: list[str]) -> None:
+    def corrupted(context: Any, group: Any, pool: Any, running: list[str], filling: bool = False) -> None:
         if not left[0]:
             return honest(context, group, pool, running)
         left[0] -= 1
         context.session.send(1, Plan(items, [], []).to_bytes())
         try:
-            pool.fill(items, items)
+            s.daemons[0][0]._filling.run(pool, items, 0, lambda: honest(context, group, pool, running, True))
         except BaseException as error:
             left[0] = 0
             s.daemons[1][1].join(3.0)  # what befell us befalls the other party as well

@@ -10,8 +10,10 @@ import pytest
 from keyquorum.model.errors import PoolTooSmall
 from keyquorum.serve import requests
 from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.serve.filling import Filling
 from keyquorum.serve.kinds.base import ParsedRequest
 from keyquorum.serve.requests import Requests
+from prometheus_client import CollectorRegistry, Gauge
 
 SMALL, LARGE = "receiver/small", "receiver/large"
 
@@ -45,6 +47,22 @@ def test_refusals_that_wait_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [waiting.add(str(number), asking(9)).done.done() for number in range(4)] == [False, True, True, True]
 
 
+def test_a_late_request_is_told_what_it_waited_for() -> None:
+    """A party is missing, or the pool has too few items: the parties are all there then."""
+    waiting, said = Requests(0.01), []
+    for left in (None, 3):
+        waiting.left = left
+        late = waiting.add(f"receiver/{left}", asking(9))
+        time.sleep(0.02)
+        waiting.wait(0)
+        said.append(str(late.done.exception(timeout=1)))
+    assert "a party is missing" in said[0]
+    assert (
+        said[1]
+        == "not answered within 0.01 s: it needs 9 items of the pool, which has 3 and is being filled; send it again later, or fewer at a time"
+    )
+
+
 @pytest.mark.parametrize(
     ("asked", "deferred", "left", "served", "fills"),
     [
@@ -60,8 +78,15 @@ def test_refusals_that_wait_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_party_0_proposes(asked: dict[str, int], deferred: list[str], left: int, served: list[str], fills: bool) -> None:
     daemon: Any = object.__new__(Daemon)
     daemon.service, daemon.served_key = Service("key", keep=20, chunk=8), SimpleNamespace(variant=object())
-    daemon.requests, daemon._deferred, daemon._fill, daemon._most = Requests(60.0), dict.fromkeys(deferred, time.monotonic()), 8, 100
+    daemon.requests, daemon._deferred, daemon._most = Requests(60.0), dict.fromkeys(deferred, time.monotonic()), 100
+    daemon._filling = Filling(daemon.service, lambda line: None, Gauge("growing", "", registry=CollectorRegistry()))
     for key, count in asked.items():
         daemon.requests.add(key, asking(count))
-    plan = daemon._propose(SimpleNamespace(left=left))
+    plan = daemon._propose(SimpleNamespace(left=left), False)
     assert ([key for key, _ in plan.decrypt], plan.fill, plan.refuse) == (served, 8 if fills else 0, [])
+    meanwhile = daemon._propose(SimpleNamespace(left=left), True)
+    assert (meanwhile.decrypt, meanwhile.fill, meanwhile.refuse) == (plan.decrypt, 0, []), "while items are made"
+    daemon._filling.trouble = "party 1: the disk is full"
+    plan = daemon._propose(SimpleNamespace(left=left), False)
+    assert [key for key, _ in plan.decrypt] == served
+    assert plan.refuse == [(key, count, left) for key, count in asked.items() if count > left], "it need not wait for items that nobody makes"

@@ -30,6 +30,9 @@ Host = Annotated[str, typer.Option(help="Address to listen on for receivers.")]
 Port = Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")]
 MetricsPort = Annotated[int, typer.Option(help="Port of the metrics (Prometheus), on this host alone; 0: any free one.")]
 Drain = Annotated[float, typer.Option(help="After SIGTERM or Ctrl-C: most seconds until the party ends, to finish the batch that runs.")]
+Chunk = Annotated[
+    int, typer.Option(help="Items that are stored at a time; 0: as many as are made in a second. Requests are served while they are made.")
+]
 AuditLog = Annotated[
     Path | None,
     typer.Option(help="File that gets a line of JSON for each request, before it is answered (default: party-<i>/audit.jsonl).", show_default=False),
@@ -60,7 +63,7 @@ def serve(
     width: Width = 8,
     levels: Levels = 2,
     keep: Annotated[int, typer.Option(help="Items up to which the pool is filled when there is nothing else to do.")] = 0,
-    chunk: Annotated[int, typer.Option(help="Items that are made at a time.")] = 1024,
+    chunk: Chunk = 0,
     batch: Annotated[
         int, typer.Option(help="Most ciphertexts in a batch; 0: 1024 of LWE or TFHE, 4 of BFV or BGV. A request of more is a batch by itself.")
     ] = 0,

@@ -46,7 +46,7 @@ from .app import App
 from .jobs import JobFile, hand_over
 from .keys import say_shared
 from .options import Parties, chosen
-from .service import AuditLog, Drain, Host, MetricsPort, Own, Patience, Port, check_party, run_party, serving
+from .service import AuditLog, Chunk, Drain, Host, MetricsPort, Own, Patience, Port, check_party, run_party, serving
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of a key that toprf keygen made.", show_default=False, autocompletion=completion.keys)]
@@ -181,7 +181,7 @@ def serve(
     ] = None,
     method: Method = "circuit",
     keep: Annotated[int, typer.Option(help="Blocks up to which the pool of tables is filled when there is nothing else to do.")] = 0,
-    chunk: Annotated[int, typer.Option(help="Blocks of tables that are made at a time; requests wait meanwhile.")] = CHUNK,
+    chunk: Chunk = 0,
     batch: Annotated[int, typer.Option(help="Most blocks in a batch; 0: 2048.")] = 0,
     parties: Parties = None,
     patience: Patience = 30.0,

@@ -2,7 +2,7 @@
 
 What is served depends on the key (:mod:`.kinds`): decryptions, or evaluations of a function of the key.
 
-A cycle: party 0 sends a plan, with the requests that it would serve, or the items to fill, or nothing (a heartbeat). All members
+A cycle: party 0 sends a plan, with the requests that it would serve, or the items to make, or nothing (a heartbeat). While items are made there are cycles too (:mod:`.filling`). All members
 broadcast which of these requests they have and admit. The requests that all have are one batch. Every member answers its receiver with its own shares
 of the results. When the session breaks, the requests of the running batch are refused, and the parties connect again. Items that may have
 been used are given up when the parties next agree on the state of the pool.
@@ -22,7 +22,17 @@ from typing import Any
 from keyquorum._engine import CheckError, EngineError, Session, StoreError, UsageError
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.errors import CommitteeError, KeyInUseError, KeyQuorumError, ParameterError, PartyError, PolicyError, PoolTooSmall
+from keyquorum.model.errors import (
+    CommitteeError,
+    KeyInUseError,
+    KeyQuorumError,
+    ParameterError,
+    PartyError,
+    PolicyError,
+    PoolLost,
+    PoolTooSmall,
+    PoolUnwritable,
+)
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties import mac_key
@@ -38,6 +48,7 @@ from .admission import Receivers
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog
 from .connection import Connection, NotConnected
+from .filling import Filling, agreed_pool
 from .kinds import ServedKind, Service, open_kind
 from .kinds.base import Asked
 from .limits import NAME as LIMITS
@@ -69,13 +80,14 @@ REFUSED, HERE, MISSING = range(3)
 
 @dataclass(frozen=True)
 class Plan:
-    """The proposal of party 0 for a cycle. ``fill``: items to make; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
+    """The proposal of party 0 for a cycle. ``fill``: items to make, ``slice`` at a time; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
     request takes, items that are left); ``last``: keys of requests that are not proposed again, if a member still lacks them."""
 
     fill: int
     decrypt: list[tuple[str, str]]
     refuse: list[tuple[str, int, int]]
     last: list[str] = field(default_factory=list)
+    slice: int = 0
 
     def to_bytes(self) -> bytes:
         """See :func:`read_plan`."""
@@ -87,12 +99,16 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
     try:
         plan = Plan(**json_loads(data))
         plan = Plan(
-            plan.fill, [(key, digest) for key, digest in plan.decrypt], [(key, count, left) for key, count, left in plan.refuse], list(plan.last)
+            plan.fill,
+            [(key, digest) for key, digest in plan.decrypt],
+            [(key, count, left) for key, count, left in plan.refuse],
+            list(plan.last),
+            plan.slice,
         )
     except (ValueError, TypeError):
         raise PartyError("party 0 sent no proper plan: run the same version everywhere") from None
     texts = [text for pair in plan.decrypt for text in pair] + [key for key, _, _ in plan.refuse] + plan.last
-    numbers = [plan.fill, *(number for _, *pair in plan.refuse for number in pair)]
+    numbers = [plan.fill, plan.slice, *(number for _, *pair in plan.refuse for number in pair)]
     if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
         raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
     if len(dict(plan.decrypt)) < len(plan.decrypt):
@@ -127,6 +143,8 @@ class Daemon:
         """Of sessions that broke off, where every session is another try for who cheats. With MACs a failed or open check burns the key instead."""
         self._busy = False
         """Whether the session does more than to wait for a plan."""
+        self._pool_lost = False
+        """Whether the last session ended since this party's pool cannot be used."""
         self._deferred: dict[str, float] = {}
         """Requests that a member lacked when they were last proposed, with the time of the first proposal."""
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers", log)
@@ -148,9 +166,10 @@ class Daemon:
         committee, party, service = self.committee, self.party, self.service
         self.served_key: ServedKind = open_kind(committee, party, service)
         self._most = (service.batch or self.served_key.batch) * self.served_key.unit
-        self._fill = min(service.chunk, service.keep)
-        if not (1 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
-            raise ParameterError(f"keep {service.keep}, chunk {service.chunk}, batch {service.batch}: none negative, and chunks of 1 to 2^20 items")
+        if not (0 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
+            raise ParameterError(
+                f"keep {service.keep}, chunk {service.chunk}, batch {service.batch}: none negative, and chunks of 1 to 2^20 items, or 0"
+            )
         if not 0 < service.patience <= LONGEST_PATIENCE:
             raise ParameterError(f"a patience of {service.patience:g} s: choose more than 0 and at most {LONGEST_PATIENCE:g}")
         if service.keep and self.served_key.variant is None:
@@ -163,6 +182,7 @@ class Daemon:
         self.requests = Requests(service.patience, self._admit)
         self._receivers, self._meter = receivers, Meter(read_limits(committee.party_folder(party) / LIMITS))
         self.metrics = Metrics(ports[1])
+        self._filling = Filling(service, self._log, self.metrics.growing)
         count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
         self.audit = AuditLog(self._audit_path, {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited}, self._log)
         self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, count, self.audit)
@@ -196,7 +216,7 @@ class Daemon:
 
     def run(self) -> None:
         """Serves until stopped. Connects again, with a line in the log, when a party is gone, broke the protocol, or was started with other options
-        or another key. Raises errors that do not pass: a pool that is not safe to use, or a damaged file. Where products are verified also a failed check, and the last session that may
+        or another key, or while the disk takes nothing. Raises errors that do not pass: a pool that is not safe to use (where none is kept, else it is made anew), or a damaged file. Where products are verified also a failed check, and the last session that may
         break off (:data:`MOST_SESSIONS`): every session is another try for who cheats. The party does not start again then until its operator removes the record."""
         try:
             while not self._stop.is_set():
@@ -204,7 +224,10 @@ class Daemon:
                     self._session()
                 except (StoreError, UsageError):
                     raise
-                except (EngineError, PartyError) as error:
+                except (EngineError, PartyError, OSError, PoolLost, PoolUnwritable) as error:
+                    self._pool_lost = isinstance(error, PoolLost)
+                    if self._pool_lost and not self.service.keep:
+                        raise
                     if self._record is not None and (isinstance(error, CheckError) or self._record.exhausted):
                         self._log(
                             f"stopped: {error}: find out which party cheats, or breaks off, and remove {self._record.path} before you start again"
@@ -275,16 +298,18 @@ class Daemon:
             self._stop.wait(0.2)
             return
         self._busy = True
-        context, pool = PartyContext(session, self.committee), None
+        context = PartyContext(session, self.committee)
+        pool: Pool | None = None
         running = self._running = list[str]()
         try:
             self._use_mac_key(session)
             group = pool_group(context)
             context.backend.open_kept(*self.served_key.sharing, self.committee.threshold)  # all parties take part here, later only those that round
             variant = self.served_key.variant
-            pool = Pool(context, group, variant) if group.member and variant is not None else None
-            if pool is not None:
-                pool.agree("serve")
+            if group.member and variant is not None:
+                pool = agreed_pool(context, group, variant, self._pool_lost if self.service.keep else None, self._log)
+                self._pool_lost = False
+            self.requests.left = self._left(pool)
             self.metrics.connected.set(1)
             self.connection.up()
             self._log("connected to all parties")
@@ -299,6 +324,7 @@ class Daemon:
             session.abort(reason_of(self._number, error))
             raise
         finally:
+            self.requests.left = None
             self.metrics.connected.set(0)
             if pool is not None:
                 pool.close()
@@ -321,19 +347,21 @@ class Daemon:
             except KeyInUseError as error:
                 raise PartyError(str(error)) from None
 
-    def _propose(self, pool: Pool | None) -> Plan:
+    def _propose(self, pool: Pool | None, filling: bool) -> Plan:
         """The next plan of party 0: as many requests as the pool and a batch allow, in their order. It fills the pool if there is no request that is proposed for the
-        first time, and if one needs more items than there are: a receiver that asks some parties alone, or often, must not keep the pool from being filled."""
-        left, size, keep, short = self._left(pool), 0, self.service.keep, False
+        first time, and if one needs more items than there are: a receiver that asks some parties alone, or often, must not keep the pool from being filled.
+        ``filling``: whether items are being made meanwhile; then it neither waits nor has more made."""
+        left, size, short = self._left(pool), 0, False
+        reach, due = self._filling.reach(left), pool is not None and not filling and self._filling.due(left)
         chosen: list[tuple[str, str]] = []
         refused: list[tuple[str, int, int]] = []
-        waiting = self.requests.wait(TICK if left >= keep else 0.0)
+        waiting = self.requests.wait(0.0 if due or filling else TICK)
         again = [request for request in waiting if request.key in self._deferred]
-        if again and len(again) == len(waiting):
+        if again and len(again) == len(waiting) and not filling:
             time.sleep(PAUSE)
         for request in sorted(waiting, key=lambda request: request.key in self._deferred):
             count = request.parsed.count
-            if count > max(left, keep):
+            if count > reach:
                 refused.append((request.key, count, left))
             elif count > left:
                 short = True
@@ -341,9 +369,9 @@ class Daemon:
                 chosen.append((request.key, request.parsed.digest))
                 size += count
         first = any(key not in self._deferred for key, _ in chosen)
-        fill = self._fill if left < keep and (short or not first) else 0
+        items, slice_items = self._filling.next() if due and (short or not first) else (0, 0)
         before = time.monotonic() - DEFERRED_SECONDS
-        return Plan(fill, chosen, refused, [key for key, _ in chosen if self._deferred.get(key, before) < before])
+        return Plan(items, chosen, refused, [key for key, _ in chosen if self._deferred.get(key, before) < before], slice_items)
 
     def _left(self, pool: Pool | None) -> int:
         """Items that may be served: those of the pool, or any number where nothing is taken from one."""
@@ -351,35 +379,42 @@ class Daemon:
             return UNBOUNDED
         return 0 if pool is None else pool.left
 
-    def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str]) -> None:
-        session = context.session
-        self._busy = False
-        if self.party == 0:
-            plan = self._propose(pool)
-            data = plan.to_bytes()
-            for other in range(1, session.parties):
-                session.send(other, data)
-        else:
-            plan = read_plan(session.recv(0, PLAN_LIMIT), self._fill)
-            self.requests.wait(0)  # late ones are answered
-            if plan.fill and pool is not None and pool.left >= self.service.keep + self.service.chunk:
-                raise PartyError(f"party 0 would fill a pool that has {pool.left:,} items, --keep is {self.service.keep:,}: see what runs there")
-        self._busy = bool(plan.fill or plan.decrypt)
+    def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str], filling: bool = False) -> None:
+        """See the module. ``filling``: whether this is a cycle while items are made."""
+        self._busy = filling
+        plan = self._planned(context.session, pool, filling)
+        self._busy = filling or bool(plan.fill or plan.decrypt)
         for key, count, left in plan.refuse if group.member else []:  # the other parties get no requests
-            self.requests.refuse(
-                key,
-                PoolTooSmall(
-                    f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool ({self.served_key.fill_command}{parties_option(self.committee)}, or serve with a larger --keep)"
-                ),
-            )
-        if plan.fill and pool is not None:
-            pool.fill(plan.fill, plan.fill)
+            self.requests.refuse(key, self._too_small(count, left))
         wanted = plan.decrypt
         if wanted:
             running[:] = [key for key, _ in wanted]
             self._batch(context, group, pool, self._common(context, group, plan))
             running.clear()
+        if plan.fill and pool is not None:
+            self._filling.run(pool, plan.fill, plan.slice, lambda: self._cycle(context, group, pool, running, True))
+        self.requests.left = self._left(pool)
         self.metrics.items.set(0 if pool is None else pool.left)
+
+    def _planned(self, session: Session, pool: Pool | None, filling: bool) -> Plan:
+        """The plan of this cycle: party 0 makes it and sends it to the others."""
+        if self.party == 0:
+            plan = self._propose(pool, filling)
+            data = plan.to_bytes()
+            for other in range(1, session.parties):
+                session.send(other, data)
+            return plan
+        plan = read_plan(session.recv(0, PLAN_LIMIT), self._filling.most)
+        self.requests.wait(0)  # late ones are answered
+        if plan.fill and pool is not None and (filling or pool.left >= self.service.keep + self._filling.most):
+            raise PartyError(f"party 0 would fill a pool that has {pool.left:,} items, --keep is {self.service.keep:,}: see what runs there")
+        return plan
+
+    def _too_small(self, count: int, left: int) -> PoolTooSmall:
+        cure = f"{self.served_key.fill_command}{parties_option(self.committee)}, or serve with a larger --keep"
+        if self._filling.trouble:
+            cure = f"which cannot grow: {self._filling.trouble}"
+        return PoolTooSmall(f"{self._pool_name}: needs {count:,} items, has {left:,}: fill the pool ({cure})")
 
     def _common(self, context: PartyContext, group: RoundingGroup, plan: Plan) -> list[Request | str]:
         """The requests that every member has (their keys, at a party that does not round). Those that a member refuses are refused at all. One that a

@@ -62,6 +62,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.connected = Gauge("keyquorum_connected", "1 while all parties are connected", registry=self.registry)
         self.items = Gauge("keyquorum_pool_items", "Items left in the pool", registry=self.registry)
+        self.growing = Gauge("keyquorum_pool_growing", "1 while the pool can grow; 0: a party has no room for more items", registry=self.registry)
         self.decryptions = Counter("keyquorum_decryptions", "Items of the pool used: LWE ciphertexts, or coefficients", registry=self.registry)
         self.evaluations = Counter("keyquorum_evaluations", "Blocks of a pseudorandom function evaluated", registry=self.registry)
         self.requests = Counter("keyquorum_requests", "Requests of receivers", ["result"], registry=self.registry)

@@ -56,6 +56,8 @@ class Requests:
 
     def __init__(self, patience: float, admit: Callable[[Asked], None] = lambda asked: None) -> None:
         self.patience, self._admit = patience, admit
+        self.left: int | None = None
+        """Items that requests may take now, while the parties are connected and serve; None: they are not."""
         self._waiting: dict[Key, Request] = {}
         self._refused: dict[Key, tuple[float, BaseException]] = {}
         self._changed = threading.Condition()
@@ -90,15 +92,19 @@ class Requests:
             now = time.monotonic()
             for key in [k for k, r in self._waiting.items() if r.deadline < now]:
                 late = self._waiting.pop(key)
-                late.done.set_exception(
-                    PartyError(f"not answered within {self.patience:g} s: a party is missing, or has not got the request; send it again to all")
-                )
+                late.done.set_exception(PartyError(f"not answered within {self.patience:g} s: {self._reason(late)}"))
             return in_turn(list(self._waiting.values()), self._turns)
 
     def waiting_of(self, receiver: str) -> int:
         """How many requests of a receiver wait."""
         with self._changed:
             return sum(request.receiver == receiver for request in self._waiting.values())
+
+    def _reason(self, late: Request) -> str:
+        """Why a request was not answered, and what to do."""
+        if self.left is not None and late.parsed.count > self.left:
+            return f"it needs {late.parsed.count:,} items of the pool, which has {self.left:,} and is being filled; send it again later, or fewer at a time"
+        return "a party is missing, or has not got the request; send it again to all"
 
     def get(self, key: Key, seconds: float) -> Request | None:
         """The request of a key; waits for it, at most ``seconds``. None if it did not come."""

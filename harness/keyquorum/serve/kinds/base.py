@@ -25,7 +25,7 @@ from keyquorum.sharing.variants import PreprocessingKind
 @dataclass(frozen=True)
 class Service:
     """Options of a served committee, the same at all parties. ``keep``: the pool is filled below so many items, by ``chunk``, when no waiting request
-    can be served. ``batch``: most items in a batch (0: the bound of the key's kind). ``patience``: seconds that a request may wait. ``rounding``,
+    can be served (0: by as many as are made in a second). ``batch``: most items in a batch (0: the bound of the key's kind). ``patience``: seconds that a request may wait. ``rounding``,
     ``width``, ``levels``: of decryptions. ``method``: of evaluations."""
 
     key: str
@@ -33,7 +33,7 @@ class Service:
     width: int = 8
     levels: int = 2
     keep: int = 0
-    chunk: int = 1024
+    chunk: int = 0
     batch: int = 0
     patience: float = 30.0
     method: str = "circuit"
