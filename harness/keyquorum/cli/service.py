@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from keyquorum.model.subset import members_of, numbers_text
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.kinds import Service
 from keyquorum.serve.signals import DRAIN_SECONDS
-from keyquorum.terminal.output import console, emit
+from keyquorum.terminal.output import choice, console, emit
 
 from . import completion
 from .options import Parties, chosen
@@ -123,13 +124,20 @@ def run_party(committee: Committee, index: int, service: Service, own: Own, prep
     """Serves until interrupted, with a line on standard output for every event. ``prepare``: see :class:`.Daemon`."""
     from keyquorum.serve.audit import timestamp
     from keyquorum.serve.daemon import serve as run_service
+    from keyquorum.serve.events import EventLog
 
-    def log(line: str) -> None:
+    number = committee.number_of(index)
+
+    def line(event: str) -> str:
         now = timestamp()
-        console.print(f"{now} party {committee.number_of(index)}: {line}", markup=False)
-        emit({"time": now, "party": committee.number_of(index), "event": line})
-        sys.stdout.flush()
+        return json.dumps({"time": now, "party": number, "event": event}) if choice.as_json else f"{now} party {number}: {event}"
 
     if not 0 < own.drain <= LONGEST_DRAIN:
         raise ParameterError(f"--drain {own.drain:g}: choose more than 0 and at most {LONGEST_DRAIN:g} seconds")
-    run_service(committee, index, service, drain=own.drain, ports=own.ports, host=own.host, log=log, audit=own.audit_log, prepare=prepare)
+    events = EventLog(sys.stdout, line)
+    silent = console.quiet and not choice.as_json
+    log = (lambda event: None) if silent else events.write
+    try:
+        run_service(committee, index, service, drain=own.drain, ports=own.ports, host=own.host, log=log, audit=own.audit_log, prepare=prepare)
+    finally:
+        events.close()

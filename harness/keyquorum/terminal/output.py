@@ -67,7 +67,7 @@ def chosen(as_json: bool, quiet: bool, verbose: bool) -> Iterator[None]:
 
 
 def emit(result: Json) -> None:
-    """Prints the result of a command as one line of JSON, if --json was given. Every command calls this once; serve calls it for every event."""
+    """Prints the result of a command as one line of JSON, if --json was given. Every command calls this once; serve prints its events itself."""
     if choice.as_json:
         print(json.dumps(_plain(result), allow_nan=False), flush=True)
 
