@@ -214,7 +214,9 @@ def test_inspect_knows_every_file(tour: Path) -> None:
 
 
 def test_doctor(tour: Path) -> None:
-    assert "everything is in order" in keyquorum("doctor", "committee", folder=tour)
+    said = keyquorum("doctor", "committee", folder=tour)
+    assert "everything is in order" in said
+    assert said.count("TLSv1_3 X25519MLKEM768 TLS13_AES_128_GCM_SHA256") == 6
 
 
 def test_doctor_tells_what_to_fix(tmp_path: Path) -> None:

@@ -63,6 +63,14 @@ pub enum NetError {
         /// Our own SHA-256 fingerprint, hex.
         ours: String,
     },
+    /// The peer and we have no key exchange in common: X25519MLKEM768 is the only one that we offer and take.
+    #[error(
+        "party {peer} does not offer the key exchange X25519MLKEM768, which protects against quantum computers: run the same version of KeyQuorum at all parties; if they do, somebody changes what you send"
+    )]
+    KeyExchange {
+        /// The party that we dialled, or somebody between us: nothing was authenticated yet.
+        peer: usize,
+    },
     /// The peers disagree on the run that they start.
     #[error(
         "party {peer} has {field} {theirs:?} where we have {mine:?}: all parties must agree on it"

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::crypto::ring::sign::any_supported_type;
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::alg_id::ED25519;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -195,7 +195,7 @@ impl Identity {
 /// Whether `signature` is that of `message` under an Ed25519 key of 32 bytes.
 #[must_use]
 pub fn verify_ed25519(public_key: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    rustls::crypto::ring::default_provider()
+    rustls::crypto::aws_lc_rs::default_provider()
         .signature_verification_algorithms
         .all
         .iter()
@@ -289,6 +289,31 @@ mod tests {
             identity.save(&path),
             Err(NetError::KeyFile { .. })
         ));
+    }
+
+    /// A key file that another TLS library wrote (ring), as parties had it before. The key serves this test alone.
+    const WRITTEN_BEFORE: &str = "\
+-----BEGIN PRIVATE KEY-----
+MFECAQEwBQYDK2VwBCIEIPOfnKSzclqBYOKyD3egEmZ/womqI/HaqAx8UJH0crgW
+gSEAStt+jFLFYut5CpxKG7sYGdufyDx8sx9LqSAk8C7HSuU=
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIH3MIGqoAMCAQICFBIN49yDfMivcTMwzlKsK2Xl+30OMAUGAytlcDASMRAwDgYD
+VQQDDAdwYXJ0eSAwMCAXDTc1MDEwMTAwMDAwMFoYDzQwOTYwMTAxMDAwMDAwWjAS
+MRAwDgYDVQQDDAdwYXJ0eSAwMCowBQYDK2VwAyEAStt+jFLFYut5CpxKG7sYGduf
+yDx8sx9LqSAk8C7HSuWjEDAOMAwGA1UdEwEB/wQCMAAwBQYDK2VwA0EAprtIOKYv
+/MR/JMKVkH2uSZUxdC0JI8gzZGpFvryV3aB4TvtCBvNu7GdSc8ai6TMm1l0u9ONE
+OhjfUORZPVsBBw==
+-----END CERTIFICATE-----
+";
+
+    #[test]
+    fn key_files_written_before_are_read() {
+        let identity = Identity::parse(WRITTEN_BEFORE).unwrap();
+        assert_eq!(
+            identity.fingerprint(),
+            "37a17bb05e82ccf97346f776dd1ae25ce9056958afdb0f20d31f970e3bcb2f2e"
+        );
     }
 
     #[cfg(unix)]

@@ -10,7 +10,7 @@ use crate::hello::{Greeting, Hello, Purpose, read_greeting};
 use crate::identity::{fingerprint_hex, sha256};
 use crate::members::{Members, ONE_GREETING, UNSEEN};
 use crate::stream::{Accepted, Patience, StreamError};
-use crate::tls::{is_not_listed, is_refusal};
+use crate::tls::{is_not_listed, is_other_key_exchange, is_refusal};
 
 /// An accepted connection, after its handshake.
 pub(crate) enum Incoming {
@@ -65,6 +65,11 @@ pub(crate) fn identify(
         }
         Err(StreamError::Tls(error)) if is_refusal(&error) => {
             return Incoming::Dropped(format!("{from} refused our certificate"));
+        }
+        Err(StreamError::Tls(error)) if is_other_key_exchange(&error) => {
+            return Incoming::Dropped(format!(
+                "{from} does not offer the key exchange X25519MLKEM768: run the same version of KeyQuorum there"
+            ));
         }
         Err(StreamError::Internal(error)) => return Incoming::Failed(error),
         Err(error) => return Incoming::Dropped(format!("{from} ({})", error.into_io())),

@@ -2,7 +2,7 @@
 //!
 //! A [`Transport`] carries whole messages between the parties of one session. Two of them exist:
 //! [`LocalTransport`] joins parties that live in one process, and [`TlsTransport`] joins processes over
-//! mutually authenticated TLS 1.3. Nothing here knows what a share is.
+//! mutually authenticated TLS 1.3, with the key exchange X25519MLKEM768. Nothing here knows what a share is.
 //!
 //! Both can simulate slower links ([`LinkShape`]).
 //!
@@ -11,6 +11,8 @@
 
 mod calibrate;
 mod counters;
+#[cfg(test)]
+mod downgrade;
 mod error;
 mod frame;
 #[cfg(test)]
@@ -47,4 +49,5 @@ pub use probe::{DoctorReport, ProbeReport, Responder, doctor, probe};
 pub use session::{SetupObserver, TlsConfig, TlsTransport};
 pub use shape::{BUCKET_BYTES, LinkShape};
 pub use tampered::TamperedTransport;
+pub use tls::LinkSecurity;
 pub use transport::{Length, Transport};

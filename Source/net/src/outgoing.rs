@@ -9,7 +9,7 @@ use crate::hello::{Greeting, Hello, Purpose, read_greeting};
 use crate::identity::fingerprint_hex;
 use crate::members::{ONE_GREETING, Own, Peer, UNSEEN};
 use crate::stream::{Dialled, Patience, StreamError};
-use crate::tls::{is_not_listed, is_refusal};
+use crate::tls::{LinkSecurity, is_not_listed, is_other_key_exchange, is_refusal};
 
 /// Longest wait for one TCP connection.
 const ONE_CONNECT: Duration = Duration::from_secs(3);
@@ -18,6 +18,8 @@ const ONE_CONNECT: Duration = Duration::from_secs(3);
 pub(crate) struct Reached {
     pub(crate) stream: Dialled,
     pub(crate) greeting: Greeting,
+    /// What its TLS uses.
+    pub(crate) security: LinkSecurity,
     /// From our hello to its answer.
     pub(crate) round_trip: Duration,
 }
@@ -57,6 +59,9 @@ impl Unreached {
                     peer: peer.index,
                     ours: own.identity.fingerprint(),
                 })
+            }
+            StreamError::Tls(error) if is_other_key_exchange(&error) => {
+                Reason::Final(NetError::KeyExchange { peer: peer.index })
             }
             StreamError::Frame(error) => Reason::Final(NetError::MalformedFrame {
                 peer: peer.index,
@@ -120,6 +125,7 @@ pub(crate) fn reach(
         }
     };
     Ok(Reached {
+        security: LinkSecurity::of(&stream.connection),
         stream,
         greeting,
         round_trip,

@@ -22,6 +22,7 @@ use crate::port::{accept_waiting, open_port};
 use crate::session::TlsConfig;
 use crate::setup::{FIRST_PAUSE, GRACE, LONGEST_PAUSE, NOT_LISTED, POLL, spawn};
 use crate::stream::{Patience, StreamError};
+use crate::tls::LinkSecurity;
 
 /// Dropped connections that a responder remembers.
 const REMEMBERED: usize = 32;
@@ -39,6 +40,8 @@ pub struct ProbeReport {
     pub fingerprint_seen: Option<[u8; 32]>,
     /// The version that it runs.
     pub version: Option<String>,
+    /// What the TLS of the connection uses.
+    pub security: Option<LinkSecurity>,
     /// Its hello.
     pub hello: Option<Hello>,
     /// Whether it waits for a session rather than in doctor mode.
@@ -70,6 +73,7 @@ fn probe_patiently(peer: &Peer, own: &Own, hello: &Hello, patience: &Patience) -
         reachable: false,
         fingerprint_seen: None,
         version: None,
+        security: None,
         hello: None,
         in_session: false,
         clock_offset: None,
@@ -121,6 +125,7 @@ impl ProbeReport {
         let now = wall_clock();
         let Reached {
             greeting,
+            security,
             round_trip,
             ..
         } = reached;
@@ -129,6 +134,7 @@ impl ProbeReport {
         self.reachable = true;
         self.fingerprint_seen = Some(peer.fingerprint);
         self.version = Some(one_line(&greeting.hello.version, 100));
+        self.security = Some(security);
         self.in_session = greeting.purpose == Purpose::Session;
         self.clock_offset = Some(greeting.clock.as_secs_f64() - here);
         self.round_trip = Some(round_trip);

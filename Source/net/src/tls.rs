@@ -1,18 +1,24 @@
 //! TLS 1.3 with both sides pinned: a certificate is accepted by its SHA-256 fingerprint alone; names, dates and issuers
 //! are ignored. The handshake signature is verified as usual, so a listed certificate without its key is of no use.
+//!
+//! Key exchange is X25519MLKEM768 alone (draft-ietf-tls-ecdhe-mlkem): X25519 and ML-KEM-768 of FIPS 203, both of which an attacker must
+//! break who records a connection now and has a quantum computer later. There is no second group: all parties run the same version, so
+//! a peer without this group is an old version or a downgrade.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName,
-    Error, ServerConfig, SignatureScheme, SupportedCipherSuite,
+    AlertDescription, CertificateError, ClientConfig, CommonState, DigitallySignedStruct,
+    DistinguishedName, Error, PeerIncompatible, PeerMisbehaved, ServerConfig, SignatureScheme,
+    SupportedCipherSuite,
 };
 
 use crate::identity::{Identity, sha256};
@@ -34,23 +40,26 @@ pub(crate) struct TlsParts {
 impl TlsParts {
     pub(crate) fn new(identity: &Identity) -> Self {
         // AES-128 first: as strong as everything else here, and the fastest.
-        Self::with_suites(
+        Self::with_settings(
             identity,
             vec![
-                ring::cipher_suite::TLS13_AES_128_GCM_SHA256,
-                ring::cipher_suite::TLS13_AES_256_GCM_SHA384,
-                ring::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+                cipher_suite::TLS13_AES_128_GCM_SHA256,
+                cipher_suite::TLS13_AES_256_GCM_SHA384,
+                cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
             ],
+            vec![kx_group::X25519MLKEM768],
         )
     }
 
-    pub(crate) fn with_suites(
+    pub(crate) fn with_settings(
         identity: &Identity,
         cipher_suites: Vec<SupportedCipherSuite>,
+        kx_groups: Vec<&'static dyn SupportedKxGroup>,
     ) -> Self {
         let provider = CryptoProvider {
             cipher_suites,
-            ..ring::default_provider()
+            kx_groups,
+            ..aws_lc_rs::default_provider()
         };
         Self {
             provider: Arc::new(provider),
@@ -133,6 +142,46 @@ pub(crate) fn is_not_listed(error: &Error) -> bool {
 /// Whether the other end refused our certificate.
 pub(crate) fn is_refusal(error: &Error) -> bool {
     *error == Error::AlertReceived(AlertDescription::AccessDenied)
+}
+
+/// Whether the handshake failed because one end offers no key exchange that the other one takes. At the dialling end also for other
+/// settings without an overlap, of which this is the only one that differs between versions.
+pub(crate) fn is_other_key_exchange(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::AlertReceived(AlertDescription::HandshakeFailure)
+            | Error::PeerIncompatible(PeerIncompatible::NoKxGroupsInCommon)
+            | Error::PeerMisbehaved(
+                PeerMisbehaved::IllegalHelloRetryRequestWithUnofferedNamedGroup
+                    | PeerMisbehaved::WrongGroupForKeyShare
+            )
+    )
+}
+
+/// What the TLS of a connection uses, by the names of the standards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkSecurity {
+    /// Version of TLS.
+    pub protocol: String,
+    /// Group of the key exchange.
+    pub key_exchange: String,
+    /// Cipher suite.
+    pub cipher_suite: String,
+}
+
+impl LinkSecurity {
+    /// Of a connection after its handshake.
+    pub(crate) fn of(connection: &CommonState) -> Self {
+        let protocol = connection.protocol_version();
+        let group = connection.negotiated_key_exchange_group();
+        let suite = connection.negotiated_cipher_suite();
+        let name = |name: Option<String>| name.unwrap_or_else(|| "unknown".to_owned());
+        Self {
+            protocol: name(protocol.map(|version| format!("{version:?}"))),
+            key_exchange: name(group.map(|group| format!("{:?}", group.name()))),
+            cipher_suite: name(suite.map(|suite| format!("{:?}", suite.suite()))),
+        }
+    }
 }
 
 /// Accepts certificates by their fingerprint, at either end of a connection.

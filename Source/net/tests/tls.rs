@@ -836,6 +836,8 @@ fn doctor_finds_no_problem() {
             assert_eq!(probe.version.as_deref(), Some("0.1.0"));
             assert!(probe.clock_offset.unwrap().abs() < 0.5);
             assert!(probe.fingerprint_seen.is_some() && probe.round_trip.is_some());
+            let security = probe.security.unwrap();
+            assert_eq!(security.key_exchange, "X25519MLKEM768");
         }
     }
 }

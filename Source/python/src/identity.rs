@@ -55,6 +55,13 @@ fn probe_committee<'py>(
             let dict = PyDict::new(py);
             dict.set_item("reachable", probe.reachable)?;
             dict.set_item("version", probe.version)?;
+            let security = probe.security.map(|link| {
+                format!(
+                    "{} {} {}",
+                    link.protocol, link.key_exchange, link.cipher_suite
+                )
+            });
+            dict.set_item("security", security)?;
             dict.set_item("clock_offset", probe.clock_offset.unwrap_or(0.0))?;
             dict.set_item(
                 "round_trip",

@@ -97,4 +97,4 @@ def _judge(committee: Committee, index: int, peer: int, report: dict[str, object
     skew = float(str(report["clock_offset"]))
     if abs(skew) > MAX_CLOCK_SKEW:
         return Finding(False, f"{who}: clocks differ by {skew:.1f} s: set them (NTP)")
-    return Finding(True, f"{who}: reachable, certificate and version right, {float(str(report['round_trip'])) * 1e3:.1f} ms")
+    return Finding(True, f"{who}: reachable, certificate and version right, {float(str(report['round_trip'])) * 1e3:.1f} ms, {report['security']}")

@@ -30,9 +30,9 @@ impl Setup {
             match unreached.reason {
                 Reason::Final(error) => {
                     let grace = match error {
-                        NetError::WrongCertificate { .. } | NetError::CertificateRefused { .. } => {
-                            GRACE
-                        }
+                        NetError::WrongCertificate { .. }
+                        | NetError::CertificateRefused { .. }
+                        | NetError::KeyExchange { .. } => GRACE,
                         _ => Duration::ZERO,
                     };
                     return self.fail_with(peer.index, error, grace);

@@ -5,7 +5,8 @@ use crate::frame::{Event, Kind};
 use crate::identity::Identity;
 use crate::tls::TlsParts;
 use rustls::crypto::CipherSuiteCommon;
-use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use rustls::crypto::aws_lc_rs::kx_group::X25519MLKEM768;
 use rustls::{SupportedCipherSuite, Tls13CipherSuite};
 use std::net::TcpListener;
 use std::thread;
@@ -40,7 +41,7 @@ fn keys_are_changed_in_the_middle_of_a_stream() {
     let pinned = two.fingerprint_bytes();
     let listed = Arc::new([one.fingerprint_bytes()]);
     let writing = thread::spawn(move || {
-        let parts = TlsParts::with_suites(&one, vec![short_lived_keys()]);
+        let parts = TlsParts::with_settings(&one, vec![short_lived_keys()], vec![X25519MLKEM768]);
         let (config, _) = parts.client(pinned).unwrap();
         let socket = TcpStream::connect(address).unwrap();
         let mut stream = Dialled::handshake(socket, config, &writer).unwrap();
@@ -59,7 +60,7 @@ fn keys_are_changed_in_the_middle_of_a_stream() {
         wire
     });
 
-    let parts = TlsParts::with_suites(&two, vec![short_lived_keys()]);
+    let parts = TlsParts::with_settings(&two, vec![short_lived_keys()], vec![X25519MLKEM768]);
     let (config, _) = parts.server(listed).unwrap();
     let socket = listener.accept().unwrap().0;
     let mut stream = Accepted::handshake(socket, config, 1 << 20, &reader).unwrap();
