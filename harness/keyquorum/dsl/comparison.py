@@ -27,11 +27,11 @@ def _splits(run: Run) -> bool:
     return run.is_ring and run.engine.has_binary and run.engine.summands > 0
 
 
-def require_bits(run: Run, length: int, operation: str) -> None:
+def require_bits(run: Run, length: int, operation: str, argument: str = "bit_length") -> None:
     """Raises CompilerError if the domain is too small for an operation on integers of ``length`` bits.
 
     Rings need ``length`` bits. A field must be longer than ``length`` + security, so that a mask fits. The error names the integer
-    length (-F) at which every comparison fits: ``<`` works on differences, which are a bit longer.
+    length (-F) at which every comparison fits: ``<`` works on differences, which are a bit longer. ``argument``: of the caller, which set the length.
     """
     if run.is_ring:
         if length > run.bits:
@@ -45,7 +45,9 @@ def require_bits(run: Run, length: int, operation: str) -> None:
     if run.bits >= needed:
         return
     fits = run.bits - security - 2
-    cure = f"run with -F {fits}, or pass bit_length={fits}" if fits > 0 else f"take a prime of at least {security + 3} bits (-P)"
+    # Above the length of the program's integers the call itself has set the length.
+    wanted = length - 1 if length > run.program.bit_length + 1 else fits
+    cure = f"run with -F {wanted}, or pass {argument}={fits}" if fits > 0 else f"take a prime of at least {security + 3} bits (-P)"
     raise CompilerError(
         f"{operation} on {length}-bit integers needs a prime of {needed} bits ({length} + {security} for statistical masking + 1), "
         f"{run.engine.domain} has {run.bits}: {cure}"

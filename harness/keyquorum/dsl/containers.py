@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from . import sorting
+from . import comparison, sorting
 from .base import ELEMENT_LIMIT, Public, SecretRunTime, Vector, is_constant, read
-from .context import Dynamic, ElementType, Ints
+from .context import Dynamic, ElementType, Ints, current
 from .elementwise import Elementwise, ElementwiseInShape, vector_of
 from .errors import SUBSET, CompilerError, VectorMismatch
 from .indexing import checked_index, checked_length, element_type, slice_range
@@ -275,6 +275,8 @@ class Array(_Container):
             raise CompilerError(f"sort of an Array of {self.value_type.__name__} is {SUBSET}: sort an Array of sint")
         if (n_threads or 1) > 1 and not batcher:
             raise CompilerError("sort with several threads is only there with batcher=True")
+        if getattr(self.value_type, "needs_room", False) and isinstance(n_bits, int):
+            comparison.require_bits(current(), n_bits + 1, "comparison", "n_bits")
         for low, high in sorting.layers(self.length):
             a, b = (self._memory.gather(indices + self._offset) for indices in (low, high))
             moved = b.less_than(a, n_bits) * (a - b)

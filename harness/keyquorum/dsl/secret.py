@@ -27,6 +27,8 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
     """
 
     __slots__ = ("_unshifted",)
+    needs_room = True
+    """Over a field a comparison masks the integer, which needs more bits than it has."""
     _unshifted: tuple[Value, int]
     """Of a vector that is the result of a left shift: the operand and the number of bits, for :meth:`reveal`."""
 
