@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -28,14 +29,26 @@ class Interrupted(KeyQuorumError):
     """The user pressed Ctrl-C."""
 
 
+@contextmanager
+def _ends_at_interrupt() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("keyquorum was interrupted") from None
+
+
 class Commands(typer.core.TyperGroup):
     """Raises :class:`Interrupted` after Ctrl-C, where Typer would print a line of its own."""
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """As of Typer: reads the arguments."""
+        with _ends_at_interrupt():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
+        """As of Typer: runs the command."""
+        with _ends_at_interrupt():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise Interrupted("keyquorum was interrupted") from None
 
 
 def with_shared_options(function: Command) -> Command:
