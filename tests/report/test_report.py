@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -16,8 +17,9 @@ from keyquorum.bench.sweep.cases import SkippedError
 from keyquorum.bench.sweep.measure import Run
 from keyquorum.cli import app
 from keyquorum.model import published as tables
+from keyquorum.model.errors import ResourceError
 from keyquorum.parties import PhaseReport, RunReport
-from keyquorum.report import data, page, plots, published, published_bars, style
+from keyquorum.report import committees, data, page, plots, published, published_bars, style
 from keyquorum.report.threat_models import threat_model_table
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.container import BarContainer, ErrorbarContainer
@@ -331,7 +333,7 @@ def test_the_page_holds_everything(results: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(results), "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     pngs = sorted((tmp_path / "out").glob("*.png"))
-    assert f"plots={len(pngs)}" in done.output and len(pngs) == len(plots.PLOTS) + len(published.PLOTS) + len(published_bars.BARS)
+    assert f"plots={len(pngs)}" in done.output and len(pngs) == 1 + len(plots.PLOTS) + len(published.PLOTS) + len(published_bars.BARS)
     text = (tmp_path / "out" / "index.html").read_text()
     images = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
     assert len(images) == len(pngs) and all(base64.b64decode(image).startswith(PNG) for image in images)
@@ -347,7 +349,74 @@ def test_few_results_are_enough(tmp_path: Path) -> None:
     rows.write(tmp_path / "bench" / "keygen.csv", list(rows.rows_of(case, fake(case), WHEN)))
     written = page.write_report(tmp_path, tmp_path / "report")
     text = written[0].read_text()
-    assert "Not in these results." in text and "No links were simulated." in text
+    assert "Not in these results." not in text and "No links were simulated." in text
+    headings = re.findall(r"<h2>([^<]+)</h2>", text)
+    assert headings == ["Which committee, and what it costs", "Conditions", "Scaling in the number of parties", "Communication", "All measurements"]
+    assert sorted(path.name for path in (tmp_path / "report").iterdir()) == ["bytes.png", "committees.png", "index.html", "scaling.png"]
+    assert ". ." not in threat_model_table(data.summary(data.load(tmp_path)))[1]
+
+
+def test_figures_of_papers_are_drawn_beside_ours_alone(tmp_path: Path) -> None:
+    """A sweep of the operations of one paper gets its plots; nobody gets those of papers of which nothing was measured."""
+    case = next(
+        c for c in cases_of("sampling", Axes(protocols=("semi2k",), parties=(2,), links=("none",)), quick=True) if c.name.startswith("discrete")
+    )
+    rows.write(tmp_path / "bench" / "sampling.csv", list(rows.rows_of(case, fake(case), WHEN)))
+    names = {path.name for path in page.write_report(tmp_path, tmp_path / "report")}
+    assert "published_004_table2_gaussian.png" in names and not any("table1_decryption" in name or "table5_cnn" in name for name in names)
+
+
+def test_the_first_picture_has_every_committee(table: pd.DataFrame, results: Path, tmp_path: Path) -> None:
+    """Those with MACs and those that verify products too; in it a bar or "not measured" for each job."""
+    made = committees.committees(table)
+    assert made is not None
+    axes = made[0].axes
+    labels = [label.get_text().splitlines() for label in axes[0].get_yticklabels()]
+    assert [name for name, _ in labels] == [row.name for row in committees.rows_of(table)]
+    assert {"mascot + spdz2k", "mal-rep-field + mal-rep-ring", "mal-shamir", "rep-field + ring"} <= {name for name, _ in labels}
+    assert dict(labels)["mal-shamir"] == "1 of 3 corrupted, malicious" and dict(labels)["semi + semi2k"] == "2 of 3 corrupted, semi-honest"
+    for axis in axes:
+        said = sum(text.get_text() == "not measured" for text in axis.texts)
+        assert len(axis.patches) + said == len(labels)
+    shown = committees.committee_table(table)
+    semi = shown[shown["committee"] == "semi + semi2k"].iloc[0]
+    assert semi["keys, seconds (bfv-8192)"] == f"{3 * 1.1 + 0.5:.3g}"
+    page.write_report(results, tmp_path)
+    text = (tmp_path / "index.html").read_text()
+    assert text.index("<figure>") < text.index("<table") and text.index("Which committee") < text.index("<figure>")
+
+
+def test_protocols_that_verify_products_stand_among_the_others(table: pd.DataFrame, results: Path) -> None:
+    """From results/verified.csv: products and random bits of the protocol itself, not of its semi-honest part or of MP-SPDZ."""
+    (results / "verified.csv").write_text(
+        "row,protocol,engine,program_of,items,seconds,mb\nproducts,mal-shamir,embedded,shamir,1000000,0.1,24\n"
+        "products,mal-shamir,embedded,mal-shamir,1000000,0.2,36\nproducts,mal-shamir,MP-SPDZ,sy-shamir,1000000,2,156\n"
+    )
+    try:
+        made = plots.threat_models(data.summary(data.load(results)))
+    finally:
+        (results / "verified.csv").unlink()
+    assert made is not None
+    bars = [c for c in made[0].axes[0].containers if isinstance(c, BarContainer) and str(c.get_label()).startswith("mal-shamir (n = 3)")]
+    heights = [patch.get_height() for bar in bars for patch in bar.patches]
+    assert [h for h in heights if h == h] == [pytest.approx(0.2)]
+    sent = [
+        p.get_height()
+        for c in made[0].axes[1].containers
+        if isinstance(c, BarContainer) and str(c.get_label()).startswith("mal-shamir")
+        for p in c.patches
+    ]
+    assert [h for h in sent if h == h] == [pytest.approx(12.0)]
+
+
+def test_without_matplotlib_the_error_has_the_cure(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after make demo, which builds what the demonstration needs."""
+    for name in [name for name in sys.modules if name.startswith("keyquorum.report")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ResourceError, match=r"^matplotlib is not installed: run make build in a checkout, or pip install keyquorum\[report\]$"):
+        CliRunner().invoke(app, ["report", str(results)], catch_exceptions=False)
 
 
 def test_no_results_are_an_error(tmp_path: Path) -> None:

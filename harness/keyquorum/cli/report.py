@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.errors import ResourceError
 from keyquorum.terminal.output import console, emit
 
 
@@ -27,7 +27,8 @@ def report(
     try:
         from keyquorum.report.page import write_report
     except ImportError as error:
-        raise KeyQuorumError(f"{error.name} is not installed: pip install keyquorum[report]") from error
+        name = str(error.name or error).partition(".")[0]
+        raise ResourceError(f"{name} is not installed: run make build in a checkout, or pip install keyquorum[report]") from error
     written = write_report(results, output or results / "report")
     console.print(f"report: ok page={written[0]} plots={len(written) - 1}", markup=False)
     emit({"page": written[0], "plots": written[1:]})

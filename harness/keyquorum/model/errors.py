@@ -91,7 +91,7 @@ class BackendError(KeyQuorumError):
 
 
 class ResourceError(KeyQuorumError):
-    """A host has less memory or disk than a plan needs."""
+    """A host lacks what is needed: memory, disk, or an optional package."""
 
 
 class PoolCannotGrow(ResourceError):

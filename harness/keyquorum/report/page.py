@@ -15,14 +15,14 @@ from keyquorum.model import published as tables
 from keyquorum.model.committee import write_atomically
 
 from . import plots, published, published_bars
+from .committees import committee_table, committees
 from .data import conditions, load, skipped, summary
-from .threat_models import threat_model_table
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 figure { margin: 1.5rem 0 2.5rem } img { max-width: 100% } figcaption { color: #444; font-size: 13px; max-width: 48rem }
 table { border-collapse: collapse; font-size: 13px } td, th { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right }
-td:first-child, th:first-child { text-align: left } .wide { overflow-x: auto }
+td:first-child, th:first-child { text-align: left; white-space: nowrap } td { white-space: nowrap } .wide { overflow-x: auto }
 """
 PARAMETER_TABLES = (
     "000_slide_parameters",
@@ -44,30 +44,23 @@ def write_report(results: Path, output: Path) -> list[Path]:
     rows = load(results)
     table = summary(rows)
     output.mkdir(parents=True, exist_ok=True)
-    written, parts = [], [_head(rows)]
-    models, notes = threat_model_table(table)
-    parts.append(f"<h2>Threat models</h2>{_html(models)}<p>{escape(notes)}</p>")
-    for name, (title, make) in plots.PLOTS.items():
+    written: list[Path] = []
+    parts = ["<h1>KeyQuorum: measured results</h1>"]
+    for name, (title, make) in {"committees": ("Which committee, and what it costs", committees), **plots.PLOTS}.items():
         made = make(table)
-        parts.append(f"<h2>{escape(title)}</h2>")
         if made is None:
-            parts.append("<p>Not in these results.</p>")
-        else:
-            written.append(_save(made[0], output / f"{name}.png"))
-            parts.append(_figure(written[-1], title, made[1]))
-    parts.append("<h2>Beside published figures</h2>")
-    counts: dict[str, int] = {}
-    beside: list[published.Published | published_bars.Bars] = [*published.PLOTS, *published_bars.BARS]
-    for plot in sorted(beside, key=lambda p: p.table):
-        counts[plot.table] = counts.get(plot.table, 0) + 1
-        suffix = f"_{counts[plot.table]}" if counts[plot.table] > 1 else ""
-        if isinstance(plot, published.Published):
-            figure, caption = published.draw(plot, table)
-        else:
-            figure, caption = published_bars.draw(plot, table)
-        written.append(_save(figure, output / f"published_{plot.table}{suffix}.png"))
-        parts.append(_figure(written[-1], plot.title, caption))
-    parts.append("<h2>Parameters of the papers</h2>" + "".join(_parameters(name) for name in PARAMETER_TABLES))
+            continue
+        written.append(_save(made[0], output / f"{name}.png"))
+        parts.append(f"<h2>{escape(title)}</h2>{_figure(written[-1], title, made[1])}")
+        if make is committees:
+            parts += [_html(committee_table(table)), _head(rows)]
+    if not written:
+        parts.append(_head(rows))
+    beside = _beside(table, output)
+    written += [path for path, _ in beside]
+    if beside:
+        parts.append("<h2>Beside published figures</h2>" + "".join(part for _, part in beside))
+        parts.append("<h2>Parameters of the papers</h2>" + "".join(_parameters(name) for name in PARAMETER_TABLES))
     missing = skipped(results)
     if missing:
         parts.append("<h2>Not measured</h2><ul>" + "".join(f"<li>{escape(line)}</li>" for line in missing) + "</ul>")
@@ -82,6 +75,31 @@ def write_report(results: Path, output: Path) -> list[Path]:
     return [page, *written]
 
 
+def _beside(table: pd.DataFrame, output: Path) -> list[tuple[Path, str]]:
+    """Plots of published figures, each with its part of the page. Without a figure of ours beside any of them there are none: the papers have theirs."""
+    plots_of_papers: list[published.Published | published_bars.Bars] = sorted([*published.PLOTS, *published_bars.BARS], key=lambda p: p.table)
+    if not any(_has_ours(plot, table) for plot in plots_of_papers):
+        return []
+    counts: dict[str, int] = {}
+    found = []
+    for plot in plots_of_papers:
+        counts[plot.table] = counts.get(plot.table, 0) + 1
+        # A table of which nothing is ours stands in the report of the project's own results alone.
+        if plot.ours is not None and not _has_ours(plot, table):
+            continue
+        suffix = f"_{counts[plot.table]}" if counts[plot.table] > 1 else ""
+        figure, caption = published.draw(plot, table) if isinstance(plot, published.Published) else published_bars.draw(plot, table)
+        path = _save(figure, output / f"published_{plot.table}{suffix}.png")
+        found.append((path, _figure(path, plot.title, caption)))
+    return found
+
+
+def _has_ours(plot: published.Published | published_bars.Bars, table: pd.DataFrame) -> bool:
+    """Whether something was measured that stands in a plot of published figures."""
+    computed = isinstance(plot, published.Published) and plot.computed
+    return plot.ours is not None and not computed and len(plot.ours(table)) > 0
+
+
 def _head(rows: pd.DataFrame) -> str:
     pairs = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in conditions(rows))
     simulated = sorted(set(rows["link"]) - {""})
@@ -92,7 +110,7 @@ def _head(rows: pd.DataFrame) -> str:
         else "<p>No links were simulated.</p>"
     )
     return (
-        "<h1>KeyQuorum: measured results</h1><p>Every party is a process of one machine, over mutual TLS. Times are those of the slowest "
+        "<h2>Conditions</h2><p>Every party is a process of one machine, over mutual TLS. Times are those of the slowest "
         f"party, medians over the runs.</p>{notice}<table>{pairs}</table>"
     )
 

@@ -27,7 +27,7 @@ ORDER = tuple(sorted(COMMITTEES, key=lambda name: COMMITTEES[name].names_runs))
 """Committees in the order of plots: those that verify products last, as older tables have none of them."""
 FIRST_COLOURS = ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7", "#7f3c8d")
 MORE_COLOURS = ("#8c1c13", "#1b5e20", "#00a6a6", "#f0c808", "#6a4c93", "#ff595e", "#8ac926", "#1d3557", "#b5651d", "#ff7eb6", "#4d908e")
-VERIFIED_COLOURS = ("#003f5c", "#994f00", "#5d3a9b")
+VERIFIED_COLOURS = ("#003f5c", "#994f00", "#00b3b3")
 COLOURS = dict(zip(ORDER, cycle((*FIRST_COLOURS, *VERIFIED_COLOURS)), strict=False))
 MARKERS = dict(zip(ORDER, cycle("osD^vP*X<>phdH"), strict=False))
 OURS = FIRST_COLOURS[0]
@@ -94,6 +94,12 @@ def figure(panels: int = 1, width: float = 3.6, height: float = 3.0) -> tuple[Fi
     for spare in axes[panels:]:
         made.delaxes(spare)
     return made, axes[:panels]
+
+
+def row_of_panels(panels: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure with its panels in one row, which share the vertical axis."""
+    made, grid = plt.subplots(1, panels, figsize=(width, height), squeeze=False, layout="constrained", sharey=True)
+    return made, list(grid.flat)
 
 
 def legend_below(made: Figure, axes: list[Axes], columns: int = 4, loaded: bool = False) -> None:

@@ -36,9 +36,9 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
         keys = select(mine, suite="keygen", link="")
         for parameters in list(dict.fromkeys(keys["parameters"])) or [""]:
             of_set = keys[keys["parameters"] == parameters]
-            parties = _fewest(of_set if len(of_set) else mine)
+            parties = fewest_parties(of_set if len(of_set) else mine)
             first = parameters == next(iter(keys["parameters"]), "")
-            row: dict[str, object] = {"committee": _name(protocol), "parties": parties, "tolerates": _tolerated(protocol, parties)}
+            row: dict[str, object] = {"committee": committee_name(protocol), "parties": parties, "tolerates": _tolerated(protocol, parties)}
             row["adversary"] = COMMITTEES[protocol].adversary
             row["keys of"] = parameters or "–"
             for column, suite, name, figure, unit, scale, link in JOBS:
@@ -55,20 +55,22 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     made = pd.DataFrame(rows)
     empty = [column for column in made.columns if len(made) and (made[column] == "–").all()]
     note = (
-        "Medians of the slowest party, all parties on one machine over TLS, no added delay but for LWE: there 1 ms round trip, fastest exact method. "
+        "Medians of the slowest party, all parties on one machine over TLS, no added delay but for LWE: there 1 ms round trip, fastest exact method."
     )
-    note += "; ".join(sorted(used)) + "."
+    note += f" {'; '.join(sorted(used))}." if used else ""
     if len(made) and (made["adversary"] == MALICIOUS).any():
         note += f" {MALICIOUS}: static, with abort, the jobs of these columns; exact decryption only under keys whose plain modulus fits one ring (SECURITY.md)."
     return made.drop(columns=empty), note
 
 
-def _fewest(rows: pd.DataFrame) -> int:
+def fewest_parties(rows: pd.DataFrame) -> int:
+    """Three where there are figures of three parties, else the smallest number."""
     counts = set(rows["parties"].astype(int))
     return 3 if 3 in counts else min(counts)
 
 
-def _name(protocol: str) -> str:
+def committee_name(protocol: str) -> str:
+    """Its protocols over prime fields and modulo 2^k."""
     other = {second: first for first, second in FAMILIES.items()}.get(protocol)
     return f"{protocol} + {other}" if other else protocol
 
