@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 from keyquorum import _engine, api
 from keyquorum.fhe import seal
+from keyquorum.model import builds
+from keyquorum.model.builds import build_text
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.resources import resource_folder
 from keyquorum.parties.worker import open_session
 
 from tests.long import some
@@ -206,6 +209,56 @@ def test_another_committee_file_at_one_party(folder: Path, tmp_path: Path) -> No
 
 
 def _three_parts(path: Path) -> bytes:
+def test_another_build_at_one_party(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same version number with other programs: named with both texts when the parties greet each other, not by transcripts or timeouts later."""
+    committee, job = Committee.load(folder), keygen_job()
+    texts = {0: "0.1.0, programs aaaa, code cccc", 1: "0.1.0, programs bbbb, code cccc", 2: "0.1.0, programs aaaa, code cccc"}
+    local = threading.local()
+    monkeypatch.setattr(
+        "keyquorum.parties.worker.build_entries", lambda: [("version and programs (install the same everywhere)", texts[local.party])]
+    )
+    errors: dict[int, str] = {}
+
+    def party(index: int) -> None:
+        local.party = index
+        try:
+            open_session(committee, index, job, 20.0, 20.0).abort("it should not connect")
+        except (KeyQuorumError, _engine.EngineError) as error:
+            errors[index] = str(error)
+
+    threads = [threading.Thread(target=party, args=(index,)) for index in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    named = 'has version and programs (install the same everywhere) "0.1.0, programs'
+    assert set(errors) == {0, 1, 2} and "\n" not in "".join(errors.values())
+    seen = [text for text in errors.values() if named in text]
+    assert seen and all("aaaa" in text and "bbbb" in text for text in seen), errors
+
+
+def test_the_build_is_that_of_programs_and_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed byte of a program or of a set changes the text; folders above do not."""
+    text = build_text()
+    assert text.startswith(_engine.__version__)
+    root = resource_folder("Programs").parent
+    copy = tmp_path / "elsewhere"
+    for name in ("Programs", "params"):
+        shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(builds, "resource_folder", lambda name: copy / name)
+    again = build_text.__wrapped__
+    assert again() == text
+    for path in (
+        copy / "Programs" / "Source" / "rlwe_phase.mpc",
+        next((copy / "Programs" / "Library").rglob("*.py")),
+        copy / "params" / "bfv-4096.toml",
+    ):
+        before = path.read_bytes()
+        path.write_bytes(before + b"\n")
+        assert again() != text and again().split(", ")[2] == text.split(", ")[2]
+        path.write_bytes(before)
+
+
     context = seal.context(PARAMETERS)
     ciphertext = context.from_cipher_str(path.read_bytes())
     ciphertext.scale(2.0**28)  # the scale of the square fits the modulus

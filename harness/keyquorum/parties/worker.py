@@ -16,6 +16,8 @@ from pathlib import Path
 from keyquorum import _engine
 from keyquorum.backends import check_backend, open_backend
 from keyquorum.fhe.errors import SecurityWarning
+from keyquorum.model.arguments import checked
+from keyquorum.model.builds import build_entries
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted
 from keyquorum.model.links import parse
@@ -47,7 +49,7 @@ Failed = Callable[[BaseException], None]
 def description(committee: Committee, job: Json, by_kernel: bool = False) -> str:
     """Everything that the parties of a job must agree on, a line ``name=value`` each: the first line in which two parties differ is named in the
     error."""
-    entries = [*job_entries(job), *committee.entries()]
+    entries = [*build_entries(), *job_entries(job), *committee.entries()]
     # Parties that shape in two ways would delay some messages twice.
     entries += [("links shaped by", "tc netem")] if by_kernel else []
     return "\n".join(f"{name}={value}" for name, value in entries)
