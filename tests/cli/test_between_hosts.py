@@ -16,7 +16,7 @@ from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import encrypt, lwe_parameters
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.errors import CiphertextError, CommitteeError, KeyFileError
+from keyquorum.model.errors import CiphertextError, CommitteeError, KeyFileError, PartyError
 from keyquorum.parties.setup import fingerprint, move
 from keyquorum.plans.public import export_key
 from keyquorum.schemes.key_folder import load_key
@@ -24,6 +24,7 @@ from keyquorum.serve.client import Receiver, admit, make_receiver
 from keyquorum.serve.daemon import Daemon
 from keyquorum.serve.kinds import Service
 from keyquorum.serve.kinds.decryption import ServedKey
+from keyquorum.serve.wire import connect
 
 from .test_commands import keyquorum
 
@@ -100,6 +101,34 @@ def test_the_exported_folder_has_nothing_secret_and_is_a_committee_folder(made: 
     make_receiver(Committee.load(target), "reader")
     again = keyquorum("export", made / "committee", "key", "-o", "public", folder=tmp_path, ok=False)
     assert "there is a key 'key' already: name a new folder" in again
+
+
+@pytest.mark.parametrize("place", ["http://a:1", "a/b:1", "a b:1", "[a]x:1", "[:1", "user@a:1", "::g:1", "-:1", ".:1"])
+def test_what_is_no_host_is_refused(place: str) -> None:
+    with pytest.raises(CommitteeError, match=r"is no address: write HOST:PORT"):
+        api.address(place)
+
+
+def test_ipv6_addresses_are_shown_in_brackets(tmp_path: Path) -> None:
+    """As they are written: HOST:PORT of ::1:5000 could be read in two ways."""
+    assert api.address("[::1]:5000") == api.address("::1:5000") == ("::1", 5000)
+    assert api.address("party-0.example.org:1") == ("party-0.example.org", 1)
+    said = keyquorum("init", "committee", *[w for i in range(3) for w in ("--host", f"[::1]:{5000 + i}")], folder=tmp_path)
+    assert "party 1  [::1]:5001" in said and " ::1:5001" not in said
+    assert "party 2 listens at [fe80::2]:7" in keyquorum("move", "committee", 2, "[fe80::2]:7", folder=tmp_path)
+    assert "[::1]:5000" in keyquorum("inspect", "committee", folder=tmp_path)
+    with pytest.raises(PartyError, match=r"party 0 at \[::1\]:9: .* is keyquorum toprf serve running there\?"):
+        connect(ssl.create_default_context(), 0, "::1", 9, "ab" * 32, 5.0, "keyquorum toprf serve")
+    with pytest.raises(CommitteeError, match=r"have the same address \[::1\]:5"):
+        api.init(tmp_path / "same", 2, "semi", hosts=["[::1]:5", "[::1]:5"])
+
+
+def test_a_party_is_no_receiver(made: Path) -> None:
+    """Its own identity is at hand on its host, and would be admitted as a receiver called identity."""
+    committee = Committee.load(made / "committee")
+    with pytest.raises(CommitteeError, match="the certificate of party 0, which is not a receiver: keyquorum receiver makes an identity"):
+        admit(committee, committee.identity_path(0))
+    assert not (committee.party_folder(1) / "receivers" / "identity.crt").exists()
 
 
 def test_damaged_and_foreign_folders_are_not_exported(made: Path, tmp_path: Path) -> None:

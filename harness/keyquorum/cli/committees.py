@@ -55,7 +55,7 @@ def init(
     if committee.openings != "direct":
         console.print(f"  openings: {committee.openings} ({OPENINGS[committee.openings]})")
     for party in committee.parties:
-        console.print(f"  party {party.index}  {party.host}:{party.port}  {party.fingerprint or '(fingerprint missing)'}")
+        console.print(f"  party {party.index}  {party.place}  {party.fingerprint or '(fingerprint missing)'}")
     emit({
         "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings,
         "parties": [{"index": p.index, "host": p.host, "port": p.port, "fingerprint": p.fingerprint or None} for p in committee.parties],

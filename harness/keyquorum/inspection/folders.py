@@ -22,7 +22,7 @@ def _committee_lines(committee: Committee) -> list[str]:
         lines.append(f"openings: {committee.openings} ({OPENINGS[committee.openings]})")
     for party in committee.parties:
         here = "here" if party.index in committee.local_parties() else "elsewhere"
-        lines.append(f"party {party.index} ({here}) {party.host}:{party.port} {party.fingerprint or 'fingerprint missing'}")
+        lines.append(f"party {party.index} ({here}) {party.place} {party.fingerprint or 'fingerprint missing'}")
     return lines
 
 

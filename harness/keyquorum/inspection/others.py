@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from keyquorum.deploy.compose import FILE as COMPOSE
+from keyquorum.model.committee import place_text
 from keyquorum.model.errors import AuditError, CommitteeError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import Json, is_count, json_loads
@@ -47,7 +48,9 @@ def _place(candidate: Candidate) -> Report:
     require(candidate.has("host", "port", "metrics"), candidate.path, again)
     host, port, metrics = (candidate.json[name] for name in ("host", "port", "metrics"))
     require(isinstance(host, str) and is_count(port) and is_count(metrics), candidate.path, again)
-    return Report([f"where a party serves: {host}:{port}, metrics at port {metrics}"], details={"host": host, "port": port, "metrics": metrics})
+    return Report(
+        [f"where a party serves: {place_text(host, port)}, metrics at port {metrics}"], details={"host": host, "port": port, "metrics": metrics}
+    )
 
 
 def _sessions(candidate: Candidate) -> Report:

@@ -49,7 +49,12 @@ def check_apart(addresses: Sequence[tuple[str, int]], where: str = "") -> None:
     """Refuses two parties at one address. ``where`` begins the error."""
     for i, each in enumerate(addresses):
         if (first := addresses.index(each)) < i:
-            raise CommitteeError(f"{where}party {first} and party {i} have the same address {each[0]}:{each[1]}: give each party a port of its own")
+            raise CommitteeError(f"{where}party {first} and party {i} have the same address {place_text(*each)}: give each party a port of its own")
+
+
+def place_text(host: str, port: int) -> str:
+    """HOST:PORT, with an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,11 @@ class Party:
     host: str
     port: int
     fingerprint: str
+
+    @property
+    def place(self) -> str:
+        """Its address, for people."""
+        return place_text(self.host, self.port)
 
 
 @dataclass(frozen=True)

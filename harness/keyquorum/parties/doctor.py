@@ -87,7 +87,7 @@ def _mac_key(committee: Committee, index: int) -> Finding:
 
 
 def _judge(committee: Committee, index: int, peer: int, report: dict[str, object]) -> Finding:
-    who = f"party {index} -> party {peer} ({committee.parties[peer].host}:{committee.parties[peer].port})"
+    who = f"party {index} -> party {peer} ({committee.parties[peer].place})"
     if peer == index:
         return Finding(False, f"party {index}: {report['error']}")
     if report["error"]:

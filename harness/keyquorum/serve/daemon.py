@@ -21,7 +21,7 @@ from typing import Any
 
 from keyquorum._engine import CheckError, EngineError, Session, StoreError, UsageError
 from keyquorum.model.checkpoints import reached
-from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.committee import Committee, place_text, write_atomically
 from keyquorum.model.errors import (
     CommitteeError,
     KeyInUseError,
@@ -496,7 +496,7 @@ def _address_text(committee: Committee, party: int) -> str:
     """The address at which a party serves, for messages; empty if its file has none."""
     try:
         address = json_loads((committee.party_folder(party) / "serve.json").read_text())
-        return f", at {address['host']}:{address['port']}"
+        return f", at {place_text(address['host'], address['port'])}"
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
@@ -508,7 +508,7 @@ def serve(committee: Committee, party: int, service: Service, drain: float = DRA
     collect_garbage_less()
     with Signals(drain) as signals:
         daemon = Daemon(committee, party, service, **options)
-        address = f"{options.get('host', '127.0.0.1')}:{daemon.listener.port}, metrics at 127.0.0.1:{daemon.metrics.port}"
+        address = f"{place_text(options.get('host', '127.0.0.1'), daemon.listener.port)}, metrics at 127.0.0.1:{daemon.metrics.port}"
         options.get("log", str)(f"serves key {service.key} to receivers at {address}, audit log {daemon.audit.path}")
         signals.go(daemon.stop, daemon.reload)
         with suppress(KeyboardInterrupt):

@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from keyquorum.model.committee import place_text
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.parties.traces import sweep_copies
@@ -100,13 +101,13 @@ def connect(
         try:
             certificate = channel.getpeercert(binary_form=True) or b""
             if hashlib.sha256(certificate).hexdigest() != fingerprint:
-                raise PartyError(f"{host}:{port} is not party {party}: its certificate is not the one in committee.toml")
+                raise PartyError(f"{place_text(host, port)} is not party {party}: its certificate is not the one in committee.toml")
             _check_admitted(channel, party, timeout)
         except BaseException:
             channel.close()
             raise
     except (OSError, OverflowError, UnicodeError) as error:
-        raise PartyError(f"party {party} at {host}:{port}: {error}: is {server} running there?") from None
+        raise PartyError(f"party {party} at {place_text(host, port)}: {error}: is {server} running there?") from None
     return channel
 
 

@@ -145,7 +145,7 @@ def waiting_lines(committee: Committee) -> Waiting:
         nonlocal said
         if missing != said and time.monotonic() - start > SHOW_AFTER:
             said = missing
-            addresses = ", ".join(f"party {committee.number_of(p)} ({committee.parties[p].host}:{committee.parties[p].port})" for p in missing)
+            addresses = ", ".join(f"party {committee.number_of(p)} ({committee.parties[p].place})" for p in missing)
             errors.print(f"waiting for {addresses}", markup=False)
 
     return report
