@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from keyquorum.cli import app
@@ -119,6 +122,25 @@ def test_doctor_finds_spoilt_files(folder: Path, what: str) -> None:
     result = CliRunner().invoke(app, ["doctor", str(folder)])
     fixes = [line for line in result.output.splitlines() if line.startswith("FIX")]
     assert len(fixes) == 1 and message in fixes[0] and name.split("/")[0].replace("-", " ") in fixes[0], result.output
+    assert "everything is in order" not in result.output and isinstance(result.exception, PartyError)
+
+
+@pytest.mark.parametrize("closed", ["party-1", "party-1/keys"])
+def test_doctor_finds_folders_that_cannot_be_written(folder: Path, closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a volume that is mounted read-only: every job of the party would fail."""
+    whole = tempfile.TemporaryFile
+
+    def temporary(*args: Any, dir: Path, **options: Any) -> Any:
+        if dir == folder / closed:
+            raise OSError(errno.EROFS, "Read-only file system")
+        return whole(*args, dir=dir, **options)
+
+    monkeypatch.setattr("tempfile.TemporaryFile", temporary)
+    result = CliRunner().invoke(app, ["doctor", str(folder)])
+    fixes = [line for line in result.output.splitlines() if line.startswith("FIX")]
+    found, *others = fixes  # the others do not reach it, as it does not listen then
+    assert f"party 1: {folder / closed} cannot be written: every job writes there" in found, result.output
+    assert all("-> party 1" in line for line in others), result.output
     assert "everything is in order" not in result.output and isinstance(result.exception, PartyError)
 
 

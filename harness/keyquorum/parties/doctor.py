@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from keyquorum import _engine
 from keyquorum.model.committee import Committee
@@ -69,10 +71,25 @@ def _files(committee: Committee, index: int) -> Iterator[Finding]:
         yield Finding(False, f"party {index}: committee.toml lists {listed or 'nothing'}, its identity has {fingerprint}")
     elif path.parent.stat().st_mode & 0o077:
         yield Finding(False, f"party {index}: {path.parent} is open to others: chmod 700 it")
+    elif (closed := _unwritable(path.parent)) is not None:
+        yield Finding(
+            False, f"party {index}: {closed} cannot be written: every job writes there: mount it writable, or give it to the user who runs the party"
+        )
     else:
         yield Finding(True, f"party {index}: identity and permissions")
     if committee.authenticated:
         yield _mac_key(committee, index)
+
+
+def _unwritable(folder: Path) -> Path | None:
+    """The first folder of a party in which this process cannot make a file: its own, that of its keys, or that of its pools."""
+    for each in (folder, folder / "keys", folder / "pools"):
+        if each.is_dir():
+            try:
+                tempfile.TemporaryFile(dir=each).close()
+            except OSError:
+                return each
+    return None
 
 
 def _mac_key(committee: Committee, index: int) -> Finding:
