@@ -61,6 +61,23 @@ def test_a_set_of_a_file_goes_with_the_job(committee: Path, tmp_path: Path) -> N
     assert [path.name for path in pools_folder(here, 1).iterdir() if path.is_dir()] == ["own-round_ltz_circuit"]
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"pool": 17}, "the decrypt job has no 'pool', or not as a bool"),
+        ({"width": "8"}, "has no 'width', or not as a int"),
+        ({"subsets": [0, 1]}, "the decrypt job has a field 'subsets', which it does not know: write the job file again"),
+        ({"local": []}, "has no 'local'"),
+    ],
+)
+def test_fields_that_no_party_would_obey_are_refused(more: dict[str, Any], why: str) -> None:
+    """A misspelled name, or a value of another type, would be ignored."""
+    job = {"kind": "decrypt", "key": "key", "receiver": 0, "rounding": "round_ltz_circuit", "sha256": ["ab" * 32], "backend": "embedded", "local": {}}
+    check_job({**job, "pool": True, "width": 8, "levels": 2, "link": None, "subset": [0, 1]})
+    with pytest.raises(KeyQuorumError, match=why):
+        check_job({**job, **more})
+
+
 def test_nothing_is_written_for_what_no_party_can_run(committee: Path, tmp_path: Path) -> None:
     for words, error, why in (
         (("pool", "fill", committee, "-n", 0), ParameterError, "choose 1 to"),

@@ -182,6 +182,7 @@ MALFORMED: list[tuple[dict[str, Any], str]] = [
     ({"relin": "yes"}, "'relin'"),
     ({"key": "../other"}, "key name '../other'"),
     ({"error_law": "uniform"}, "unknown error law 'uniform'"),
+    ({"years": 2}, "the keygen job has a field 'years', which it does not know"),
 ]
 
 

@@ -62,7 +62,10 @@ def read_values(path: Path | str) -> Numbers:
         if suffix == ".npy":
             array = _read_npy(path)
         elif suffix == ".json":
-            array = np.asarray(json_loads(path.read_text(encoding="utf-8")))
+            found = json_loads(path.read_text(encoding="utf-8"))
+            if not isinstance(found, list) or any(isinstance(each, list) for each in found):
+                raise ValueError("not a list of numbers, or with lists in it")
+            array = np.asarray(found)
         else:
             rows = csv.reader(StringIO(path.read_text(encoding="utf-8-sig")))
             array = np.asarray([_number(cell) for row in rows for cell in row if cell.strip()])

@@ -27,7 +27,7 @@ Check = Callable[[Committee, int, Json], None]
 @dataclass(frozen=True)
 class Job:
     """A kind of job. ``fields``: names and types of its fields (plans check the values). ``more_fields``: further fields, which depend on the values
-    of the first. ``check``: refuses a job by local checks, before the party connects to the others. ``subsets``: whether some parties can run it
+    of the first. ``optional``: fields that a job may have; others are refused. ``check``: refuses a job by local checks, before the party connects to the others. ``subsets``: whether some parties can run it
     without the others, those under :data:`SUBSET`. ``verified``: whether it is argued and tested against malicious parties of a committee that verifies
     products, or refuses by itself what is not; all others refuse such a committee."""
 
@@ -37,21 +37,25 @@ class Job:
     more_fields: Callable[[Json], Mapping[str, type]]
     subsets: bool
     verified: bool
+    optional: Mapping[str, type]
 
 
 SUBSET = "subset"
 """Field of a job: numbers of the parties that run it without the others (missing, or null: all)."""
+COMMON: Mapping[str, type] = {"kind": str, "backend": str, "local": dict}
+"""Fields that any job may have, besides :data:`SUBSET` and ``link``, which has a check of its own."""
 _defined: dict[str, Job] = {}
 
 
 def party_job(
     kind: str, fields: Mapping[str, type], check: Check | None = None,
     more_fields: Callable[[Json], Mapping[str, type]] = lambda job: {}, subsets: bool = False, verified: bool = False,
+    optional: Mapping[str, type] | None = None,
 ) -> Callable[[Run], Run]:  # fmt: skip
     """A decorator that makes a function a job of this kind, see :class:`Job`. The package's ``JOBS`` names the module."""
 
     def define(run: Run) -> Run:
-        _defined[kind] = Job(run, fields, check, more_fields, subsets, verified)
+        _defined[kind] = Job(run, fields, check, more_fields, subsets, verified, {**COMMON, **(optional or {})})
         return run
 
     return define
@@ -200,7 +204,19 @@ def check_job(job: Json) -> str:
         texts = values if isinstance(values, list) else [values]
         if not all(isinstance(v, str) and v.isprintable() for v in texts):
             raise KeyQuorumError(f"the {kind} job has {field!r} that is no printable text: write the job file again")
+    _check_more(job, found)
     return str(kind)
+
+
+def _check_more(job: Json, found: Job) -> None:
+    """Refuses optional fields of other types, and fields that the kind does not have: nobody would obey them. Benchmarks write their own jobs."""
+    _check_fields(job, {field: kind for field, kind in found.optional.items() if field in job})
+    known = {*found.fields, *found.more_fields(job), *found.optional, SUBSET, "link"}
+    unknown = sorted(set(job) - known)
+    if unknown and ":" not in job["kind"]:
+        raise KeyQuorumError(
+            f"the {job['kind']} job has a field {unknown[0][:SHOWN]!r}, which it does not know: write the job file again, with the version of this party"
+        )
 
 
 def runs(committee: Committee, job: Json) -> Committee:

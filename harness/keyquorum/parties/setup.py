@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Sequence
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 
 from keyquorum import _engine
@@ -149,6 +150,15 @@ def move(folder: PathLike, party: int, place: str) -> Committee:
 def address(text: str) -> tuple[str, int]:
     """HOST:PORT."""
     host, separator, port = text.rpartition(":")
-    if not separator or not host or not port.isdigit():
-        raise CommitteeError(f"{text!r} is no address: write HOST:PORT")
-    return host.strip("[]"), int(port)
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not separator or not port.isdecimal() or not _is_host(host):
+        raise CommitteeError(f"{text!r} is no address: write HOST:PORT, the host as a name, an IPv4 address, or an IPv6 address in brackets")
+    return host, int(port)
+
+
+def _is_host(host: str) -> bool:
+    """Whether a text can be the name of a host, or is an address. A name that nobody resolves is noticed when it is used."""
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return re.fullmatch(r"\w([\w.-]*\w)?\.?", host) is not None

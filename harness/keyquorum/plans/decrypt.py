@@ -175,6 +175,7 @@ def _check_outputs(outputs: Sequence[Path]) -> None:
     check=check_decrypt,
     subsets=True,
     verified=True,
+    optional={"pool": bool, "width": int, "levels": int},
 )
 def decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext file), ``pool`` (optional: take masks from the

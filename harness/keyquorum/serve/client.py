@@ -72,6 +72,11 @@ def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
         digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(text)).hexdigest()
     except (ssl.SSLError, ValueError):
         raise CommitteeError(f"{certificate}: not a certificate: copy the receiver's .crt again") from None
+    for party in committee.parties:
+        if digest == party.fingerprint:
+            raise CommitteeError(
+                f"{certificate}: the certificate of party {party.index}, which is not a receiver: keyquorum receiver makes an identity for one"
+            )
     name = check_name(f"{certificate.stem}.crt", "receiver name")
     targets = [committee.party_folder(party) / "receivers" / name for party in parties]
     for target in targets:
