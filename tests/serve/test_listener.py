@@ -46,7 +46,7 @@ class Party:
         requests: Any = SimpleNamespace(patience=5.0, add=self._answer)
         self.audit = AuditLog(folder / "audit.jsonl", {"party": 0})
         self.receivers = Receivers(folder / "party.pem", folder / "receivers")
-        self.listener = Listener(self.receivers, "127.0.0.1", 0, key, requests, lambda result: None, self.audit)
+        self.listener = Listener(self.receivers, "127.0.0.1", 0, key, requests, lambda result, seconds: None, self.audit)
         self.fingerprint = self._fingerprint("party")
 
     def _fingerprint(self, name: str) -> str:

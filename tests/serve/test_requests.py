@@ -12,8 +12,8 @@ from keyquorum.serve import requests
 from keyquorum.serve.daemon import Daemon, Service
 from keyquorum.serve.filling import Filling
 from keyquorum.serve.kinds.base import ParsedRequest
+from keyquorum.serve.metrics import Metrics
 from keyquorum.serve.requests import Requests
-from prometheus_client import CollectorRegistry, Gauge
 
 SMALL, LARGE = "receiver/small", "receiver/large"
 
@@ -79,7 +79,7 @@ def test_what_party_0_proposes(asked: dict[str, int], deferred: list[str], left:
     daemon: Any = object.__new__(Daemon)
     daemon.service, daemon.served_key = Service("key", keep=20, chunk=8), SimpleNamespace(variant=object())
     daemon.requests, daemon._deferred, daemon._most = Requests(60.0), dict.fromkeys(deferred, time.monotonic()), 100
-    daemon._filling = Filling(daemon.service, lambda line: None, Gauge("growing", "", registry=CollectorRegistry()))
+    daemon._filling = Filling(daemon.service, lambda line: None, Metrics(None))
     for key, count in asked.items():
         daemon.requests.add(key, asking(count))
     plan = daemon._propose(SimpleNamespace(left=left), False)

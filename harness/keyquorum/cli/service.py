@@ -29,7 +29,10 @@ Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=F
 Patience = Annotated[float, typer.Option(help="Seconds that a request may wait.")]
 Host = Annotated[str, typer.Option(help="Address to listen on for receivers.")]
 Port = Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")]
-MetricsPort = Annotated[int, typer.Option(help="Port of the metrics (Prometheus), on this host alone; 0: any free one.")]
+MetricsHost = Annotated[
+    str, typer.Option(help="Address of the metrics and of /ready; 0.0.0.0: of every network of this host. Anybody there may read them.")
+]
+MetricsPort = Annotated[int, typer.Option(help="Port of the metrics (Prometheus); 0: any free one.")]
 Drain = Annotated[float, typer.Option(help="After SIGTERM or Ctrl-C: most seconds until the party ends, to finish the batch that runs.")]
 Chunk = Annotated[
     int, typer.Option(help="Items that are stored at a time; 0: as many as are made in a second. Requests are served while they are made.")
@@ -75,6 +78,7 @@ def serve(
     metrics_port: MetricsPort = 0,
     audit_log: AuditLog = None,
     drain: Drain = DRAIN_SECONDS,
+    metrics_host: MetricsHost = "127.0.0.1",
 ) -> None:
     """Run one party of a served committee: shares and pool at hand, connected to the others, until interrupted.
 
@@ -88,7 +92,7 @@ def serve(
         committee,
         committee.index_of(index),
         Service(key, rounding, width, levels, keep, chunk, batch, patience),
-        Own(host, (port, metrics_port), audit_log, drain),
+        Own(host, (port, metrics_port), audit_log, drain, metrics_host),
     )
 
 
@@ -118,6 +122,7 @@ class Own:
     ports: tuple[int, int]
     audit_log: Path | None
     drain: float
+    metrics_host: str
 
 
 def run_party(committee: Committee, index: int, service: Service, own: Own, prepare: Callable[[], None] = lambda: None) -> None:
@@ -138,6 +143,17 @@ def run_party(committee: Committee, index: int, service: Service, own: Own, prep
     silent = console.quiet and not choice.as_json
     log = (lambda event: None) if silent else events.write
     try:
-        run_service(committee, index, service, drain=own.drain, ports=own.ports, host=own.host, log=log, audit=own.audit_log, prepare=prepare)
+        run_service(
+            committee,
+            index,
+            service,
+            drain=own.drain,
+            ports=own.ports,
+            host=own.host,
+            metrics_host=own.metrics_host,
+            log=log,
+            audit=own.audit_log,
+            prepare=prepare,
+        )
     finally:
         events.close()

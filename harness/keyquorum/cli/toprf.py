@@ -46,7 +46,7 @@ from .app import App
 from .jobs import JobFile, hand_over
 from .keys import say_shared
 from .options import Parties, chosen
-from .service import AuditLog, Chunk, Drain, Host, MetricsPort, Own, Patience, Port, check_party, run_party, serving
+from .service import AuditLog, Chunk, Drain, Host, MetricsHost, MetricsPort, Own, Patience, Port, check_party, run_party, serving
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of a key that toprf keygen made.", show_default=False, autocompletion=completion.keys)]
@@ -190,6 +190,7 @@ def serve(
     metrics_port: MetricsPort = 0,
     audit_log: AuditLog = None,
     drain: Drain = DRAIN_SECONDS,
+    metrics_host: MetricsHost = "127.0.0.1",
 ) -> None:
     """Run one party that evaluates for receivers, within its policy, until interrupted.
 
@@ -212,7 +213,7 @@ def serve(
         console.print(f"party {index}: policy {read_policy(place / POLICY, load_prf_key(place).key_id).text()}", markup=False)
 
     service = Service(key, batch=batch, patience=patience, method=method, keep=keep, chunk=chunk)
-    run_party(committee, committee.index_of(index), service, Own(host, (port, metrics_port), audit_log, drain), prepare)
+    run_party(committee, committee.index_of(index), service, Own(host, (port, metrics_port), audit_log, drain, metrics_host), prepare)
 
 
 def _change_policy(committee: Committee, index: int, key: str, rate: int, total: int | None, allow: list[str] | None) -> None:

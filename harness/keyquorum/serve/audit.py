@@ -68,6 +68,11 @@ class AuditLog:
         finally:
             os.close(folder)
 
+    @property
+    def writable(self) -> bool:
+        """Whether the last line was written."""
+        return not self._failed
+
     def require(self) -> None:
         """Raises AuditError while the log cannot be written; called before any work is done for a request."""
         with self._lock:

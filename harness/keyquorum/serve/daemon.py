@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import keyquorum
 from keyquorum._engine import CheckError, EngineError, Session, StoreError, UsageError
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, place_text, write_atomically
@@ -59,6 +60,7 @@ from .requests import Request, Requests
 from .sessions import NAME as SESSIONS
 from .sessions import BrokenSessions
 from .signals import DRAIN_SECONDS, Signals
+from .snapshot import Snapshot, SnapshotCollector
 
 PLAN_LIMIT = 1 << 24
 LONGEST_PATIENCE = 86400.0
@@ -121,12 +123,12 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
 
 
 class Daemon:
-    """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint). ``audit``: the file of the
+    """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint), at ``host`` and ``metrics_host``. ``audit``: the file of the
     audit log (default: audit.jsonl in the party's folder). ``prepare``: is called once no other process serves for the party, before the key is loaded."""
 
     def __init__(
         self, committee: Committee, party: int, service: Service, ports: tuple[int, int | None] = (0, 0), host: str = "127.0.0.1",
-        log: Callable[[str], None] = lambda line: None, audit: Path | None = None, prepare: Callable[[], None] = lambda: None,
+        metrics_host: str = "127.0.0.1", log: Callable[[str], None] = lambda line: None, audit: Path | None = None, prepare: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         mac_key.check_party(committee, party)
         sweep(committee.party_folder(party))
@@ -156,12 +158,12 @@ class Daemon:
             if committee.verifies_products:
                 self._record = BrokenSessions(committee.party_folder(party) / SESSIONS, MOST_SESSIONS)
             prepare()
-            self._open(receivers, ports, host)
+            self._open(receivers, ports, host, metrics_host)
         except BaseException:
             self._lock.release()
             raise
 
-    def _open(self, receivers: Receivers, ports: tuple[int, int | None], host: str) -> None:
+    def _open(self, receivers: Receivers, ports: tuple[int, int | None], host: str, metrics_host: str) -> None:
         """Loads the key, opens the ports and writes the addresses that receivers read. The caller holds the lock on serving for this party."""
         committee, party, service = self.committee, self.party, self.service
         self.served_key: ServedKind = open_kind(committee, party, service)
@@ -181,11 +183,12 @@ class Daemon:
         self._stop = threading.Event()
         self.requests = Requests(service.patience, self._admit)
         self._receivers, self._meter = receivers, Meter(read_limits(committee.party_folder(party) / LIMITS))
-        self.metrics = Metrics(ports[1])
-        self._filling = Filling(service, self._log, self.metrics.growing)
-        count = lambda result: self.metrics.requests.labels(result).inc()  # noqa: E731
+        self.metrics = Metrics(ports[1], metrics_host, self._not_ready)
+        self._filling = Filling(service, self._log, self.metrics)
         self.audit = AuditLog(self._audit_path, {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited}, self._log)
-        self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, count, self.audit)
+        self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, self.metrics.request, self.audit)
+        labels = {"party": str(self._number), "key": service.key, "key_id": self.served_key.key_id, "version": keyquorum.__version__}
+        self.metrics.registry.register(SnapshotCollector(self.snapshot, labels))
         addresses = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
 
@@ -200,6 +203,33 @@ class Daemon:
         """Makes the daemon end after the batch that runs. Requests that wait, or come, are refused. From any thread."""
         self.requests.close(self._stopping(), list(self._running))
         self._stop.set()
+
+    def snapshot(self) -> Snapshot:
+        """The state that the metrics show. From any thread."""
+        away, now, ages = self.connection.away(), time.time(), self.requests.ages()
+        others = (self.committee.number_of(index) for index in range(self.committee.size) if index != self.party)
+        receivers, skipped = self._receivers.counts
+        return Snapshot(
+            {party: max(0.0, now - away.get(party, now)) for party in others}, len(ages), max(ages, default=0.0), self.audit.writable, receivers, skipped,
+            None if self._record is None else self._record.count, self._mac_key_burned(), self.served_key.left(),
+        )  # fmt: skip
+
+    def _mac_key_burned(self) -> bool | None:
+        if not self.committee.authenticated:
+            return None
+        try:
+            mac_key.check_party(self.committee, self.party)
+        except KeyQuorumError:
+            return True
+        return False
+
+    def _not_ready(self) -> str:
+        """Why no request is answered now; empty while they are."""
+        if self._stop.is_set():
+            return str(self._stopping())
+        if not self.connection.connected:
+            return str(self.connection.refusal() or "the parties are not connected yet")
+        return "" if self.audit.writable else "the audit log cannot be written"
 
     def _stopping(self) -> NotConnected:
         return NotConnected(f"party {self._number} is stopping: send the request again when it is back")

@@ -13,8 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from prometheus_client import Gauge
-
 from keyquorum.model.errors import PoolCannotGrow, PoolLost
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pool_store import drop_pool
@@ -23,6 +21,7 @@ from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import PreprocessingKind
 
 from .kinds import Service
+from .metrics import Metrics
 
 SLICE_SECONDS = 0.1
 """Longest time for which filling should hold a request up."""
@@ -134,17 +133,17 @@ class _Stopwatch:
 
 
 class Filling:
-    """The filling of the pool of one party. ``growing``: a gauge, 1 while the pool can grow."""
+    """The filling of the pool of one party, which it counts in ``metrics``."""
 
-    def __init__(self, service: Service, log: Callable[[str], None], growing: Gauge) -> None:
-        self._keep, self._chunk, self._log, self._growing = service.keep, service.chunk, log, growing
+    def __init__(self, service: Service, log: Callable[[str], None], metrics: Metrics) -> None:
+        self._keep, self._chunk, self._log, self._metrics = service.keep, service.chunk, log, metrics
         self.most = min(service.chunk or MOST_CHUNK, service.keep)
         """Items of a chunk, at most."""
         self.trouble = ""
         """Why the pool cannot grow."""
         self._pace, self._rate = Pace(self.most), 0.0
         self._wait, self._after = 0.0, 0.0
-        growing.set(1)
+        metrics.growing.set(1)
 
     def reach(self, left: int) -> int:
         """Items that the pool has, or will have."""
@@ -163,19 +162,24 @@ class Filling:
     def run(self, pool: Pool, items: int, slice_items: int, between: Callable[[], None]) -> None:
         """Makes a chunk; every member calls this. ``between``: serves requests, at all parties."""
         watch = _Stopwatch(between)
+        self._metrics.filling.set(1)
         try:
             pool.fill(items, items, slices=Slices(slice_items, watch.pause))
         except PoolCannotGrow as error:
             self._wait = min(LONGEST_WAIT, 2 * self._wait or FIRST_WAIT)
             self._after, self.trouble = time.monotonic() + self._wait, str(error)
-            self._growing.set(0)
+            self._metrics.growing.set(0)
             self._log(f"the pool cannot grow ({error}): serving from the {pool.left:,} items left, trying again in {self._wait:.0f} s")
             return
+        finally:
+            self._metrics.filling.set(0)
         watch.stored()
+        self._metrics.filled.inc(items)
+        self._metrics.fill_seconds.inc(watch.total)
         if self.trouble:
             self._log("the pool grows again")
         self.trouble, self._wait, self._after = "", 0.0, 0.0
-        self._growing.set(1)
+        self._metrics.growing.set(1)
         self._rate = items / max(watch.total, 1e-6)
         if slice_items <= items:
             self._pace.measured(slice_items, watch.longest)

@@ -141,11 +141,11 @@ class _Connections:
 
 
 class Listener:
-    """Accepts channels until closed. ``count`` is called with ``answered`` or ``refused`` for each request. ``audit`` gets a line of each request
+    """Accepts channels until closed. ``count`` is called for each request, with ``answered`` or the type of the error, and the seconds since it came. ``audit`` gets a line of each request
     before its answer is sent."""
 
     def __init__(
-        self, receivers: Receivers, host: str, port: int, key: ServedKind, requests: Requests, count: Callable[[str], None], audit: AuditLog
+        self, receivers: Receivers, host: str, port: int, key: ServedKind, requests: Requests, count: Callable[[str, float], None], audit: AuditLog
     ) -> None:
         self._receivers, self._key, self._requests, self._count = receivers, key, requests, count
         self._audit = audit
@@ -234,12 +234,13 @@ class Listener:
         """Answers one request; False if the channel has ended. Nothing of the request stays in memory."""
         channel.settimeout(IDLE_SECONDS)
         with MessageMemory(self._memory, receiver) as memory:
-            answer, head, asked = b"", {"status": "ok"}, _request_fields({}, None)
+            answer, head, asked, came = b"", {"status": "ok"}, _request_fields({}, None), time.monotonic()
             try:
                 message = receive_message(channel, self._key.limit, MESSAGE_SECONDS, memory)
                 if message is None:
                     return False
                 self._channels.busy(channel, True)
+                came = time.monotonic()
                 asked = _request_fields(*message, self._key.hashed)
                 self._receivers.require(receiver)
                 self._audit.require()
@@ -250,7 +251,7 @@ class Listener:
                 self._audit.write({"receiver": receiver, **asked, **_answer_fields(head)})
             except AuditError as error:
                 answer, head = b"", _refusal(error)
-            self._count("answered" if head["status"] == "ok" else "refused")
+            self._count("answered" if head["status"] == "ok" else head["type"], time.monotonic() - came)
             channel.settimeout(MESSAGE_SECONDS)
             send_message(channel, head, answer)
             self._channels.busy(channel, False)

@@ -95,6 +95,12 @@ class Requests:
                 late.done.set_exception(PartyError(f"not answered within {self.patience:g} s: {self._reason(late)}"))
             return in_turn(list(self._waiting.values()), self._turns)
 
+    def ages(self) -> list[float]:
+        """Seconds since the requests that wait came."""
+        with self._changed:
+            now = time.monotonic()
+            return [now - request.deadline + self.patience for request in self._waiting.values()]
+
     def waiting_of(self, receiver: str) -> int:
         """How many requests of a receiver wait."""
         with self._changed:

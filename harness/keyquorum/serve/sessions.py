@@ -47,6 +47,11 @@ class BrokenSessions:
         self.check()
 
     @property
+    def count(self) -> tuple[int, int]:
+        """Sessions that broke off, without the one that runs, and their limit."""
+        return self._broken - self._claimed, self._most
+
+    @property
     def exhausted(self) -> bool:
         """Whether no further session may begin."""
         return not self._claimed and self._broken >= self._most

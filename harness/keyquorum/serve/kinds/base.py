@@ -106,6 +106,10 @@ class ServedKind(ABC):
         """What an answered request adds to the metric. The default: what it takes."""
         return parsed.count
 
+    def left(self) -> int | None:
+        """Evaluations that the key may still serve, by this party's policy. The default: no policy bounds them."""
+        return None
+
     @abstractmethod
     def close(self) -> None:
         """Wipes this party's shares of the key."""

@@ -198,6 +198,11 @@ class ToprfKind(ServedKind):
         self._evaluations.claim([counted(asked) for asked in batch])
         reached("toprf/counted")
 
+    def left(self) -> int | None:
+        """See :class:`.ServedKind`."""
+        total = self._evaluations.policy.total
+        return None if total is None else max(0, total - self._evaluations.total)
+
     def close(self) -> None:
         """See :class:`.ServedKind`."""
         self._key.wipe()
