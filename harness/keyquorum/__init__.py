@@ -76,6 +76,7 @@ __all__ = [  # noqa: F405
     "approve",
     "check_receipt",
     "decode",
+    "decode_values",
     "decrypt",
     "decrypt_in_process",
     "decrypt_job",

@@ -30,6 +30,7 @@ from typing import Any
 from keyquorum._engine import Engine, EngineError
 from keyquorum.backends import check_backend
 from keyquorum.dsl import Persistence
+from keyquorum.fhe.block_types import typed_values
 from keyquorum.fhe.errors import (
     SealFormatError,
     SealMissingError,
@@ -39,6 +40,7 @@ from keyquorum.fhe.errors import (
     ValuesError,
 )
 from keyquorum.fhe.keys import galois_element
+from keyquorum.fhe.lwe import LweParameters, read_messages
 from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate
 from keyquorum.fhe.parameters import ParameterSet
@@ -375,6 +377,20 @@ def decode(committee: Committee | PathLike, key: str, plaintext: PathLike, count
     return encryption_of(info).decode_file(info, Path(plaintext), count)[0]
 
 
+def decode_values(committee: Committee | PathLike, key: str, plaintext: PathLike, type: str | None = None) -> tuple[list[int | bool], list[str]]:
+    """The values of a decrypted file of LWE or TFHE, and the type of each. ``type``: ``bool``, ``block`` (each ciphertext alone), ``uintN`` or ``intN`` (two's
+    complement) for all values; default: the types in the file, which :func:`decrypt` keeps of TFHE-rs's, or ``block``.
+
+    Raises ParameterError for another type, or another number of blocks; CiphertextError for a block that is too large for the type."""
+    info = load_key(key_folder(committee, key))
+    if not isinstance(info.parameters, LweParameters):
+        raise ParameterError(f"{info.parameters.name}: plaintexts of {info.parameters.scheme.upper()} have no types: use keyquorum.decode")
+    messages, types = read_messages(Path(plaintext))
+    names = [type] if type is not None else list(types) or ["block"]
+    values = typed_values(names, messages, info.parameters.block_bits, str(plaintext))
+    return values, names if len(names) == len(values) else names * len(values)
+
+
 def decrypt_job(
     committee: Committee | PathLike,
     key: str,
@@ -577,6 +593,7 @@ __all__ = [
     "approve",
     "check_receipt",
     "decode",
+    "decode_values",
     "decrypt",
     "decrypt_in_process",
     "decrypt_job",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import members_of
 from keyquorum.plans.decrypt import RESULTS
-from keyquorum.schemes import encryption_of, recognise, scheme_of
+from keyquorum.schemes import encryption_of, recognise
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.keys import KeyInfo
@@ -30,6 +31,7 @@ from keyquorum.terminal.progress import progress_bars
 from . import completion
 from .jobs import JobFile
 from .options import BackendName, LinkSpec, MpSpdzFolder, Parties, chosen
+from .tfhe import any_of_tfhe_rs, as_lwe
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]
@@ -113,7 +115,9 @@ def evaluate(
 def decrypt(
     folder: Folder,
     key: Key,
-    ciphertexts: Annotated[list[Path], typer.Argument(help="SEAL ciphertexts; all are decrypted in the same rounds.", show_default=False)],
+    ciphertexts: Annotated[
+        list[Path], typer.Argument(help="Ciphertexts of SEAL, of LWE, or of TFHE-rs; all are decrypted in the same rounds.", show_default=False)
+    ],
     to: Annotated[int | None, typer.Option("--to", help="The party that learns the result.", show_default=False)] = None,
     output: Annotated[
         list[Path] | None,
@@ -152,10 +156,19 @@ def decrypt(
     Every party first switches BFV and BGV ciphertexts to the last level. CKKS decryptions are flooded and counted, and refused where the flooding would
     leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
     under every scheme; see keyquorum approve. LWE ciphertexts need a pool
-    of the rounding (keyquorum pool fill), and their messages are written as JSON. After keyquorum share any t parties (--parties) decrypt LWE and TFHE
+    of the rounding (keyquorum pool fill), and their messages are written as JSON. Files of TFHE-rs are taken as they are, by the bridge (keyquorum tfhe). After keyquorum share any t parties (--parties) decrypt LWE and TFHE
     without the others, with a pool of theirs.
     """
     members = chosen(parties)
+    if job is not None:
+        ciphertexts = as_lwe(folder, key, ciphertexts)  # beside the originals: every party needs the same bytes
+    elif any_of_tfhe_rs(ciphertexts):
+        with tempfile.TemporaryDirectory(prefix="keyquorum-") as made:
+            decrypt(
+                folder, key, as_lwe(folder, key, ciphertexts, Path(made)), to, _plaintext_paths(ciphertexts, output or []), committee, identity, at, wait,
+                rounding, pool, None, parties, backend, mp_spdz, link,
+            )  # fmt: skip
+        return
     if committee:
         _refuse_beside("--committee", "the served committee has its own", {
             "--to": to is not None, "--rounding": rounding is not None, "--pool": pool, "--job": job is not None,
@@ -247,17 +260,37 @@ def decode(
     key: Key,
     plaintext: Annotated[Path, typer.Argument(help="A plaintext, as decrypt writes it.", show_default=False)],
     count: Annotated[int, typer.Option("--count", "-n", help="Values to print; 0: all.")] = 10,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            help="LWE, TFHE: type of the values, as uint64, int8 or bool; block: each ciphertext alone (default: the types in the file).",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Print the numbers in a decrypted plaintext, also the messages of LWE and TFHE."""
+    """Print the numbers in a decrypted plaintext, also the integers of TFHE-rs and the messages of LWE."""
     if count < 0:
         raise ParameterError(f"--count {count}: choose how many values to print, or 0 for all")
     info = load_key(api.key_folder(folder, key))
-    values, precision = encryption_of(info).decode_file(info, plaintext)
-    shown = values[:count] if count else values
-    printed.print(" ".join(f"{v:.8g}" for v in shown) + (" ..." if len(shown) < len(values) else ""))
+    if encryption_of(info).names_key:
+        values, types = api.decode_values(folder, key, plaintext, kind)
+        shown = values[:count] if count else values
+        printed.print(" ".join(map(_text_of, shown)) + (" ..." if len(shown) < len(values) else ""), markup=False)
+        emit({"values": shown, "of": len(values), "types": types[: len(shown)], "largest_error": None})
+        return
+    if kind is not None:
+        raise ParameterError(f"--type is for keys of LWE and TFHE, and this is a key of {info.parameters.scheme.upper()}: leave it out")
+    numbers, precision = encryption_of(info).decode_file(info, plaintext)
+    seen = numbers[:count] if count else numbers
+    printed.print(" ".join(f"{v:.8g}" for v in seen) + (" ..." if len(seen) < len(numbers) else ""))
     if precision is not None and not (choice.quiet or choice.as_json):
         errors.print(precision.text(), markup=False)
-    emit({"values": shown, "of": len(values), "largest_error": None if precision is None else precision.largest})
+    emit({"values": seen, "of": len(numbers), "largest_error": None if precision is None else precision.largest})
+
+
+def _text_of(value: int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def approve(

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.plain import Json, json_loads
 
+from .block_types import block_type
 from .lwe_sets import FHEW_SETS, LWE_SETS, TFHE_SETS, FhewParameters, LweParameters, TfheParameters, ciphertext_parameters, lwe_parameters
 
 Ints = NDArray[np.int64]
@@ -55,12 +57,13 @@ def unpack(data: bytes | bytearray, checked: bool = True) -> tuple[Json, memoryv
 @dataclass(frozen=True)
 class LweCiphertexts:
     """``a``: [count, n], ``b``: [count], canonical modulo q. ``noise_bits``: log2 of the bound on each |e| that the encryptor states;
-    None: no bound is stated."""
+    None: no bound is stated. ``types``: of the values whose blocks the ciphertexts are (:mod:`.block_types`), in their order; empty: messages of their own."""
 
     parameters: LweParameters
     a: Words
     b: Words
     noise_bits: float | None = None
+    types: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -72,11 +75,13 @@ class LweCiphertexts:
         header: Json = {"parameters": self.parameters.name, "key_id": key_id, "count": self.count}
         if self.noise_bits is not None:
             header["noise_bits"] = self.noise_bits
+        if self.types:
+            header["types"] = list(self.types)
         return pack(MAGIC, header, self.a.astype("<u8").tobytes() + self.b.astype("<u8").tobytes())
 
     def part(self, first: int, last: int) -> LweCiphertexts:
-        """The ciphertexts ``first`` to ``last - 1``."""
-        return replace(self, a=self.a[first:last], b=self.b[first:last])
+        """The ciphertexts ``first`` to ``last - 1``, without types: a value may be cut."""
+        return replace(self, a=self.a[first:last], b=self.b[first:last], types=())
 
     def check_rounding(self, rounding: str, where: str) -> None:
         """Raises CiphertextError if the ciphertexts state more noise than half the distance of two messages, which no rounding takes, or with `round_flood` more than its flooding
@@ -118,7 +123,7 @@ def read_lwe(data: bytes | bytearray, where: str) -> tuple[LweCiphertexts, str]:
     try:
         header, body = unpack(data, data[:8] == MAGIC)
         parameters, key_id, count = ciphertext_parameters(header["parameters"]), str(header["key_id"]), header["count"]
-        noise = header.get("noise_bits")
+        noise, types = header.get("noise_bits"), header.get("types", [])
     except (ValueError, KeyError, TypeError):
         raise CiphertextError(damaged) from None
     n = parameters.dimension
@@ -128,18 +133,41 @@ def read_lwe(data: bytes | bytearray, where: str) -> tuple[LweCiphertexts, str]:
     words = np.frombuffer(body, dtype="<u8").astype(np.uint64)
     if parameters.prime and int(words.max()) >= parameters.prime:
         raise CiphertextError(f"{where}: a number is not below the modulus {parameters.prime}: make the file again")
-    return LweCiphertexts(parameters, words[: count * n].reshape(count, n), words[count * n :], noise), key_id
+    return LweCiphertexts(
+        parameters, words[: count * n].reshape(count, n), words[count * n :], noise, _types(types, parameters, count, damaged)
+    ), key_id
 
 
-def read_messages(path: Path) -> list[int]:
-    """The messages that a joint decryption wrote (JSON). Raises CiphertextError for other files."""
+def _types(names: object, parameters: LweParameters, count: int, damaged: str) -> tuple[str, ...]:
+    """The types in the header of a file, whose blocks are its ciphertexts. Raises CiphertextError."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise CiphertextError(damaged)
     try:
-        messages = json_loads(path.read_bytes())
-    except ValueError:
-        messages = None
-    if not isinstance(messages, list) or not all(type(m) is int and m >= 0 for m in messages):
+        blocks = sum(block_type(name).blocks(parameters.block_bits) for name in names)
+    except ParameterError:
+        raise CiphertextError(damaged) from None
+    if names and blocks != count:
+        raise CiphertextError(damaged)
+    return tuple(names)
+
+
+def messages_to_bytes(messages: Ints, types: Sequence[str] = ()) -> bytes:
+    """The file of the messages of a joint decryption: JSON, a list, or with types an object with both."""
+    own = messages.tolist()
+    return json.dumps({"types": list(types), "messages": own} if types else own).encode() + b"\n"
+
+
+def read_messages(path: Path) -> tuple[list[int], tuple[str, ...]]:
+    """The messages that a joint decryption wrote (JSON), and the types of their values. Raises CiphertextError for other files."""
+    try:
+        found = json_loads(path.read_bytes())
+        messages, types = (found["messages"], found["types"]) if isinstance(found, dict) else (found, [])
+    except (ValueError, KeyError):
+        messages = types = None
+    numbers = isinstance(messages, list) and all(type(m) is int and m >= 0 for m in messages)
+    if not numbers or not isinstance(types, list) or not all(isinstance(name, str) for name in types):
         raise CiphertextError(f"{path}: no messages of LWE, or damaged ones: decrypt again")
-    return messages
+    return messages, tuple(types)
 
 
 def is_lwe(data: bytes) -> bool:
@@ -244,6 +272,7 @@ __all__ = [
     "inner_products",
     "is_lwe",
     "lwe_parameters",
+    "messages_to_bytes",
     "read_lwe",
     "read_messages",
 ]

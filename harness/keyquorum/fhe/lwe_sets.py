@@ -36,6 +36,11 @@ class LweParameters:
         return self.prime or 1 << 64
 
     @property
+    def block_bits(self) -> int:
+        """Bits of a value that one ciphertext has."""
+        return self.plain_bits
+
+    @property
     def message_bits(self) -> int:
         """j: bits of the message with its padding."""
         return self.plain_bits + self.padding_bits
@@ -119,6 +124,11 @@ class TfheParameters(LweParameters):
     lwe_noise: int
     glwe_noise: int
     scheme: str = "tfhe"
+
+    @property
+    def block_bits(self) -> int:
+        """Without the carries."""
+        return self.plain_bits - self.carry_bits
 
 
 def tuniform_deviation(b: int) -> float:

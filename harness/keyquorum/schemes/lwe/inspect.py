@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from keyquorum.fhe.lwe import is_lwe, read_lwe, read_messages
 from keyquorum.fhe.lwe_public import PUBLIC_MAGIC, read_lwe_public_key
 from keyquorum.fhe.values import FORMATS
@@ -30,21 +32,38 @@ def _lwe(candidate: Candidate) -> Report:
     old = candidate.head[:8] == b"KQLWE001"
     if ciphertexts.noise_bits is not None:
         lines.append(f"noise of at most 2^{ciphertexts.noise_bits:.1f}, as their maker states")
+    lines += _typed(ciphertexts.types)
     if old:
         lines.append("of an earlier version, without a checksum")
-    details = {"parameters": set_.name, "key_id": key_id, "count": ciphertexts.count, "noise_bits": ciphertexts.noise_bits}
+    details = {
+        "parameters": set_.name,
+        "key_id": key_id,
+        "count": ciphertexts.count,
+        "noise_bits": ciphertexts.noise_bits,
+        "types": list(ciphertexts.types),
+    }
     return Report(lines, STRUCTURE if old else "sha256", details)
 
 
 def _messages(candidate: Candidate) -> Report:
-    count = len(read_messages(candidate.path))
-    return Report([f"{count:,} decrypted messages of LWE (keyquorum decode prints them)", *openness(candidate.path)], details={"count": count})
+    messages, types = read_messages(candidate.path)
+    lines = [f"{len(messages):,} decrypted messages of LWE (keyquorum decode prints them)", *_typed(types)]
+    return Report([*lines, *openness(candidate.path)], details={"count": len(messages), "types": list(types)})
+
+
+def _typed(types: Sequence[str]) -> list[str]:
+    """A line for blocks of values."""
+    return [f"blocks of {', '.join(types[:8])}{' and more' if len(types) > 8 else ''}"] if types else []
 
 
 def _is_messages(candidate: Candidate) -> bool:
     if candidate.path.suffix.lower() in FORMATS:
         return False
-    return isinstance(candidate.json, list) or (candidate.path.name.endswith(".lwe.plain") and not candidate.is_folder)
+    return (
+        isinstance(candidate.json, list)
+        or candidate.has("types", "messages")
+        or (candidate.path.name.endswith(".lwe.plain") and not candidate.is_folder)
+    )
 
 
 KINDS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.fhe.lwe import LWE_SETS, LweCiphertexts, LweParameters, file_scheme, lwe_parameters, read_lwe, read_messages
+from keyquorum.fhe.lwe import LWE_SETS, LweCiphertexts, LweParameters, file_scheme, lwe_parameters, messages_to_bytes, read_lwe, read_messages
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, integers
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError
@@ -164,7 +163,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
         """See :class:`.Scheme`."""
         if count < 0:
             raise ParameterError(f"{count} values: choose how many to print, or 0 for all")
-        messages = np.array(read_messages(path), dtype=np.int64)
+        messages = np.array(read_messages(path)[0], dtype=np.int64)
         return (messages[:count] if count else messages), None
 
     def recognises(self, head: bytes) -> bool:
@@ -190,7 +189,7 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
 
     def plaintext_size(self, info: LweKeyInfo, ciphertext: LweCiphertexts) -> int:
         """See :class:`.Scheme`."""
-        return NUMBER * ciphertext.count + 16
+        return NUMBER * ciphertext.count + 64 + sum(len(name) + 4 for name in ciphertext.types)
 
     def item_count(self, info: LweKeyInfo, ciphertext: LweCiphertexts) -> int:
         """See :class:`.Scheme`."""
@@ -218,12 +217,12 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
             return lwe_phases(context, group, shares[0], joined)
 
     def plaintexts(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> list[LweDecrypted]:
-        """See :class:`.Scheme`. JSON, a list of messages."""
+        """See :class:`.Scheme`. JSON: :func:`.messages_to_bytes`."""
         messages, at = messages_of(info.parameters, words), 0
         found = []
         for ciphertext in ciphertexts:
             own = messages[at : at + ciphertext.count]
-            found.append(LweDecrypted(json.dumps(own.tolist()).encode() + b"\n", own))
+            found.append(LweDecrypted(messages_to_bytes(own, ciphertext.types), own))
             at += ciphertext.count
         return found
 
