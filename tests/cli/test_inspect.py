@@ -17,12 +17,14 @@ from keyquorum.inspection import KINDS, describe, examine
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.inspected import STRUCTURE
 
-from .world import HIT, KEYS, POOL, ROOT, SAMPLES, build
+from tests.fhe.test_block_types import tfhe_file
+
+from .world import HIT, KEYS, POOL, ROOT, SAMPLES, build, own_set
 
 NAMES = [kind.name for kind in KINDS]
 PACKAGE = ROOT / "harness" / "keyquorum"
-UNTOUCHED = {"temporary file", "lock"}
-"""What says nothing of its content, or may be empty."""
+UNTOUCHED = {"temporary file", "lock", "file of TFHE-rs"}
+"""What says nothing of its content, may be empty, or is read by another library."""
 EMPTY_AT_FIRST = {"audit log"}
 """What is empty until something happens."""
 LOOSE = {"weights of the CNN"}
@@ -115,6 +117,28 @@ def test_a_changed_byte_is_noticed_where_there_is_a_hash(world: Path, name: str,
         assert "\n" not in str(caught.value), place
     target.write_bytes(data)
     examine(folder / SAMPLES[name])
+
+
+def test_own_parameter_sets_are_found_near_a_file(world: Path, tmp_path: Path) -> None:
+    """A TOML file or a key beside a ciphertext of SEAL has its parameters; without them the metadata are described, and nothing is claimed of the numbers."""
+    data = (world / SAMPLES["SEAL object of other parameters"]).read_bytes()
+    (tmp_path / "x.ct").write_bytes(data)
+    alone = examine(tmp_path / "x.ct")
+    assert alone.lines[0] == "SEAL ciphertext of 2 parts, N = 4096, 2 primes, coefficient form, scale 1" and "were not checked" in alone.lines[1]
+    (tmp_path / "bad.toml").write_text("name = 1")
+    (tmp_path / "own.toml").write_text(own_set().to_toml())
+    known = examine(tmp_path / "x.ct")
+    assert known.kind == "SEAL ciphertext" and known.lines[0].startswith("SEAL ciphertext, own, N = 4096, 2 primes")
+    (tmp_path / "x.ct").write_bytes(data[:200])
+    with pytest.raises(KeyQuorumError, match=r"x\.ct"):
+        examine(tmp_path / "x.ct")
+
+
+def test_files_of_tfhe_rs_are_named(tmp_path: Path) -> None:
+    for name, expected in (("FheUint", "keyquorum decrypt takes it"), ("ClientKey", "it has a SECRET key"), ("ServerKey", "its content was not read")):
+        (tmp_path / "x.bin").write_bytes(tfhe_file(f"high_level_api::{name}"))
+        found = examine(tmp_path / "x.bin")
+        assert found.kind == "file of TFHE-rs" and name in found.lines[0] and any(expected in line for line in found.lines)
 
 
 def test_hashes_are_verified(world: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from keyquorum.dsl import ProgramIO
 from keyquorum.dsl.share_files import claim, identity, shares_path
 from keyquorum.fhe import fhew
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
+from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.tfhe import COMPACT, KeyFileWriter
 from keyquorum.fhe.values import write_values
 from keyquorum.model.committee import Committee
@@ -32,6 +34,9 @@ from keyquorum.serve.limits import NAME as LIMITS
 from keyquorum.serve.sessions import NAME as SESSIONS
 from keyquorum.serve.sessions import BrokenSessions
 from keyquorum.toprf import set_policy, toprf_keygen, write_circuit
+
+from tests.fhe.dealer import Dealer, find_primes
+from tests.fhe.test_block_types import tfhe_file
 
 KEYS = "committee/party-0/keys"
 POOL = "committee/party-0/pools/lwe64-p2-round_mask_open"
@@ -64,6 +69,8 @@ SAMPLES = {
     "count of evaluations": f"{KEYS}/prf/evaluations.journal",
     "values of a pseudorandom function": "pseudonyms.txt",
     "circuit for TFHE-rs": "aes.txt",
+    "file of TFHE-rs": "FheUint8.bin",
+    "SEAL object of other parameters": "elsewhere/own.ct",
     "approvals": f"{KEYS}/ckks/approved.json",
     "share file": f"{KEYS}/bfv/share-0.kqs",
     "MAC key": "authenticated/party-0/mac.key",
@@ -119,6 +126,9 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         api.export_key(committee, key, committee.key_folder(0, key), folder / "public")
     (folder / "x.json").write_text("[0, 1, 1]")
     write_circuit(folder / "aes.txt")
+    (folder / "FheUint8.bin").write_bytes(tfhe_file("high_level_api::FheUint"))
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere" / "own.ct").write_bytes(seal.encrypt(own_set(), Dealer(own_set()).public_key(), [1, 2]))
     (folder / "pseudonyms.txt").write_text("".join(f"{i:064x}\n" for i in range(3)))
     for key, name in (("bfv", "x.ct"), ("ckks", "y.ct")):
         info = load_key(committee.key_folder(0, key))
@@ -148,6 +158,11 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
     claim(shares_path(folder, 0), identity(shares_path(folder, 0)))
     for values in ("v.csv", "v.npy"):
         write_values(folder / values, np.array([1.5, -2.0]))
+
+
+def own_set() -> ParameterSet:
+    """A set that is not shipped."""
+    return replace(api.load_parameters("bfv-4096"), name="own", coeff_modulus=(*find_primes(4096, 35, 2), *find_primes(4096, 36, 1)))
 
 
 def _deployments(folder: Path, committee: Committee) -> None:

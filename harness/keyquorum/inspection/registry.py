@@ -42,7 +42,7 @@ def examine(path: Path) -> Report:
                 ) from None
     if candidate.is_folder:
         refuse_folder(path)
-    raise KeyFileError(f"{path}: neither a file of KeyQuorum, nor an undamaged one of SEAL under a shipped parameter set")
+    raise KeyFileError(f"{path}: not a file of KeyQuorum, of SEAL or of TFHE-rs, or a damaged one")
 
 
 def describe(path: Path) -> Iterator[str]:

@@ -41,8 +41,12 @@ class Candidate:
         """The first bytes of a file."""
         if self.is_folder:
             return b""
+        return self.start(HEAD)
+
+    def start(self, count: int) -> bytes:
+        """The first ``count`` bytes of a file."""
         with self.path.open("rb") as file:
-            return file.read(HEAD)
+            return file.read(count)
 
     @cached_property
     def data(self) -> bytes:

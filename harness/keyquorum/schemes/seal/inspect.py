@@ -17,6 +17,7 @@ from keyquorum.model.plain import is_hex
 from keyquorum.schemes.key_folder import load_public_file
 
 from .approvals import approved
+from .foreign import FOREIGN, sets_near
 from .key import PARMS, load_seal_key
 from .noise import Noise
 from .policy import FloodPolicy
@@ -27,9 +28,9 @@ SEAL_CIPHERTEXT, SEAL_PUBLIC, SEAL_SWITCH, SEAL_PLAINTEXT = "SEAL ciphertext", "
 
 
 def _sets_for(path: Path) -> list[ParameterSet]:
-    """The set of the key folder that a file lies in, and the shipped ones."""
+    """The set of the key folder that a file lies in, the shipped ones, and those near it."""
     own = [load_seal_key(path.parent).parameters] if (path.parent / "key.json").exists() else []
-    return own + [load_parameters(name, warn=False) for name in list_parameter_sets()]
+    return [*own, *(load_parameters(name, warn=False) for name in list_parameter_sets()), *sets_near(path.parent)]
 
 
 def seal_object(candidate: Candidate) -> tuple[str, ParameterSet, str] | None:
@@ -143,4 +144,5 @@ KINDS = (
     Kind(SEAL_SWITCH, lambda c: (seal_object(c) or ("",))[0] == SEAL_SWITCH, _seal, ("schemes/key_folder",)),
     Kind(SEAL_PLAINTEXT, lambda c: (seal_object(c) or ("",))[0] == SEAL_PLAINTEXT, _seal, ("model/outputs", "plans/decrypt", "cli/data")),
     Kind("receipt", lambda c: c.has("key_id", "sha256") and c.path.suffix == ".json", _receipt, ("schemes/seal/receipts",)),
+    FOREIGN,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from keyquorum.fhe.tfhe import KEY_MAGIC, read_key_file
-from keyquorum.model.inspected import Candidate, Kind, Report, require
+from keyquorum.fhe.tfhe_files import HEADER, SECRET, VALUES, read_header
+from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness, require
 from keyquorum.schemes.key_folder import metadata_name
 
 from .key import load_key_file, load_tfhe_key
@@ -41,7 +42,21 @@ def _circuit(candidate: Candidate) -> Report:
     return Report([said], details={"inputs": inputs, "bootstraps": count, "levels": levels, "outputs": outputs})
 
 
+def _tfhe_rs(candidate: Candidate) -> Report:
+    """The header alone: TFHE-rs reads the content. A client key is named as the secret that it is."""
+    header = read_header(candidate.start(HEADER))
+    assert header is not None
+    form = f"data format {header.version}" if header.versioned else f"of TFHE-rs {header.version} alone, without versions"
+    lines = [f"file of TFHE-rs: {header.type}, {form}, {candidate.path.stat().st_size:,} bytes; its content was not read"]
+    if header.type in SECRET:
+        lines.append("it has a SECRET key: no file of a committee; whoever has it decrypts everything under that key")
+    elif header.type in VALUES:
+        lines.append("keyquorum decrypt takes it, with a key of a committee, as it is")
+    return Report([*lines, *(openness(candidate.path) if header.type in SECRET else [])], STRUCTURE, {"type": header.type, "version": header.version})
+
+
 KINDS = (
+    Kind("file of TFHE-rs", lambda c: not c.is_folder and read_header(c.start(HEADER)) is not None, _tfhe_rs, ()),
     Kind("public key for TFHE-rs", lambda c: c.head[:8] == KEY_MAGIC, _key_file, ("schemes/tfhe/keygen",)),
     Kind("circuit for TFHE-rs", lambda c: c.head[:7] == b"inputs ", _circuit, ("toprf/service",)),
 )
