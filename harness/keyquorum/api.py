@@ -47,6 +47,7 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
+from keyquorum.model.arguments import checked
 from keyquorum.model.committee import Committee, Party, check_name, write_atomically
 from keyquorum.model.errors import (
     ApprovalError,
@@ -152,6 +153,7 @@ def _request(parameters: Parameters | str | Path, **options: object) -> KeyReque
     return scheme_of(chosen).request(chosen, options)
 
 
+@checked
 def keygen_job(
     key: str,
     parameters: Parameters | str | Path,
@@ -182,11 +184,13 @@ def _local(mp_spdz: PathLike | None) -> Json:
     return {} if mp_spdz is None else {"mp_spdz": str(Path(mp_spdz).resolve())}
 
 
+@checked
 def galois_elements(parameters: ParameterSet, steps: Sequence[int]) -> tuple[int, ...]:
     """Galois elements of rotation steps; step 0 is conjugation (CKKS) or the column swap (BFV, BGV)."""
     return tuple(dict.fromkeys(galois_element(step, parameters.ring_degree) for step in steps))
 
 
+@checked
 def keygen_needs(
     committee: Committee | PathLike,
     parameters: Parameters | str | Path,
@@ -201,6 +205,7 @@ def keygen_needs(
     return request.needs(as_committee(committee))
 
 
+@checked
 def keygen(
     committee: Committee | PathLike,
     key: str,
@@ -243,6 +248,7 @@ def keygen(
     return KeygenResult(folder, load_key(folder), [RunReport.from_json(r["report"]) for r in results])
 
 
+@checked
 def share_job(committee: Committee | PathLike, key: str, members: int) -> Json:
     """The job of :func:`share` as plain data."""
     committee = as_committee(committee)
@@ -250,6 +256,7 @@ def share_job(committee: Committee | PathLike, key: str, members: int) -> Json:
     return {"kind": "share", "key": key, "members": members}
 
 
+@checked
 def share(committee: Committee | PathLike, key: str, members: int, progress: Progress | None = None) -> int:
     """Makes shares of a key of LWE, TFHE or a PRF for every subset of ``members`` parties, among all parties of this host, each a process of its own, over
     TLS. From then on any ``members`` parties use the key without the others (``parties`` of :func:`decrypt`), and any ``members`` together have it.
@@ -262,6 +269,7 @@ def share(committee: Committee | PathLike, key: str, members: int, progress: Pro
     return check_subsets(committee, load_key(key_folder(committee, key)), members)
 
 
+@checked
 def pool_needs(
     committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096,
     parties: Sequence[int] | None = None,
@@ -273,6 +281,7 @@ def pool_needs(
     return chunks_bytes(sections, committee.share_parts, items, chunk)
 
 
+@checked
 def pool_fill_job(
     committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096,
     parties: Sequence[int] | None = None,
@@ -289,6 +298,7 @@ def pool_fill_job(
     }  # fmt: skip
 
 
+@checked
 def pool_fill(
     committee: Committee | PathLike,
     parameters: str,
@@ -309,6 +319,7 @@ def pool_fill(
     return [RunReport.from_json(r["report"]) for r in results]
 
 
+@checked
 def pool_list(committee: Committee | PathLike) -> list[Json]:
     """The pools of each party of this host: ``party``, ``pool``, ``left`` and ``made`` (items); or ``party`` and ``error``, where the MAC key is
     burned."""
@@ -326,6 +337,7 @@ def pool_list(committee: Committee | PathLike) -> list[Json]:
     return found
 
 
+@checked
 def pool_lines(committee: Committee | PathLike) -> list[str]:
     """A line for each pool of each party of this host."""
     lines = [
@@ -335,6 +347,7 @@ def pool_lines(committee: Committee | PathLike) -> list[str]:
     return lines or [f"{as_committee(committee).folder}: no pools"]
 
 
+@checked
 def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
     """Deletes a pool at all parties of this host that have it; returns their numbers."""
     committee = as_committee(committee)
@@ -348,6 +361,7 @@ def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
     return having
 
 
+@checked
 def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> EncryptedFile:
     """Encrypts numbers under a key's public key, into the file ``output``. Needs the public folder of the key, and no party.
 
@@ -359,6 +373,7 @@ def encrypt(committee: Committee | PathLike, key: str, values: Any, output: Path
     return encryption_of(info).encrypt_to(folder, info, values, Path(output), bound)
 
 
+@checked
 def evaluate(
     committee: Committee | PathLike, key: str, operation: str, ciphertexts: Sequence[PathLike], output: PathLike, step: int = 1
 ) -> CiphertextFile:
@@ -371,12 +386,14 @@ def evaluate(
     return evaluate_to(folder, load_seal_key(folder), operation, [Path(c) for c in ciphertexts], Path(output), step)
 
 
+@checked
 def decode(committee: Committee | PathLike, key: str, plaintext: PathLike, count: int = 0) -> Numbers:
     """The first ``count`` numbers (0: all) of a decrypted plaintext file: int64 centred modulo t (BFV, BGV), float64 (CKKS), int64 from 0 (LWE)."""
     info = load_key(key_folder(committee, key))
     return encryption_of(info).decode_file(info, Path(plaintext), count)[0]
 
 
+@checked
 def decode_values(committee: Committee | PathLike, key: str, plaintext: PathLike, type: str | None = None) -> tuple[list[int | bool], list[str]]:
     """The values of a decrypted file of LWE or TFHE, and the type of each. ``type``: ``bool``, ``block`` (each ciphertext alone), ``uintN`` or ``intN`` (two's
     complement) for all values; default: the types in the file, which :func:`decrypt` keeps of TFHE-rs's, or ``block``.
@@ -391,6 +408,7 @@ def decode_values(committee: Committee | PathLike, key: str, plaintext: PathLike
     return values, names if len(names) == len(values) else names * len(values)
 
 
+@checked
 def decrypt_job(
     committee: Committee | PathLike,
     key: str,
@@ -450,6 +468,7 @@ def decrypt_job(
     }
 
 
+@checked
 def decrypt(
     committee: Committee | PathLike,
     key: str,
@@ -483,6 +502,7 @@ def decrypt(
     return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results], precisions)
 
 
+@checked
 def approve(
     committee: Committee | PathLike,
     key: str,
@@ -524,6 +544,7 @@ def approve(
     return digest, chosen
 
 
+@checked
 def write_job(path: PathLike, job: Json) -> None:
     """Writes a job file for ``keyquorum party``. Names of files under ``local`` are relative to the job file, and may be edited on each host."""
     job = relative_to(job, Path(path).absolute().parent)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keyquorum.model.arguments import checked
 from keyquorum.model.committee import Committee, Party
 from keyquorum.model.protocols import DEFAULT_COMMITTEE, default_threshold
 from keyquorum.parties import run_in_process
@@ -20,6 +21,7 @@ from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest
 PathLike = str | Path
 
 
+@checked
 def in_process_committee(parties: int = 3, protocol: str = DEFAULT_COMMITTEE, threshold: int | None = None, openings: str = "direct") -> Committee:
     """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`.
 
@@ -33,6 +35,7 @@ def in_process_committee(parties: int = 3, protocol: str = DEFAULT_COMMITTEE, th
     return committee
 
 
+@checked
 def keygen_in_process(
     committee: Committee,
     request: KeyRequest,
@@ -46,6 +49,7 @@ def keygen_in_process(
     return run_in_process(committee, lambda context: scheme_of(request).generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link)
 
 
+@checked
 def decrypt_in_process(
     committee: Committee,
     material: Sequence[KeyMaterial[Any]],

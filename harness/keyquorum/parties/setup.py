@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from keyquorum import _engine
+from keyquorum.model.arguments import checked
 from keyquorum.model.committee import Committee, Party, check_apart, check_name
 from keyquorum.model.errors import CommitteeError
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, default_threshold, no_committee
@@ -52,6 +53,7 @@ def name_of(folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.absolute().name).strip("._-")[:64] or "committee"
 
 
+@checked
 def init(
     folder: PathLike,
     parties: int = 3,
@@ -105,6 +107,7 @@ def init(
     return committee
 
 
+@checked
 def trust(folder: PathLike, party: int, fingerprint: str) -> Committee:
     """Enters the fingerprint of a party that runs elsewhere."""
     committee = Committee.load(Path(folder))
@@ -121,6 +124,7 @@ def trust(folder: PathLike, party: int, fingerprint: str) -> Committee:
     return changed
 
 
+@checked
 def fingerprint(folder: PathLike, party: int | None = None) -> str:
     """The fingerprint of a party of this host, 64 hexadecimal digits, from its identity. ``party``: which one, if the host has several."""
     committee = Committee.load(Path(folder))
@@ -133,6 +137,7 @@ def fingerprint(folder: PathLike, party: int | None = None) -> str:
     return _engine.identity_fingerprint(str(committee.identity_path(here[0] if party is None else party)))
 
 
+@checked
 def move(folder: PathLike, party: int, place: str) -> Committee:
     """Enters another address, HOST:PORT, of a party. Parties do not compare addresses, so keys and pools stay valid."""
     committee = Committee.load(Path(folder))
@@ -147,6 +152,7 @@ def move(folder: PathLike, party: int, place: str) -> Committee:
     return changed
 
 
+@checked
 def address(text: str) -> tuple[str, int]:
     """HOST:PORT."""
     host, separator, port = text.rpartition(":")

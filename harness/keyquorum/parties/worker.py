@@ -121,6 +121,7 @@ def _send_abort(committee: Committee, party: int, job: Json, error: BaseExceptio
         open_session(committee, party, job, 2 * ABORT_SECONDS, 2 * ABORT_SECONDS, waiting).abort(reason)
 
 
+@checked
 def run_party(
     folder: Path,
     party: int,

@@ -17,6 +17,7 @@ from keyquorum.backends.mpspdz.report import check_failed
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
 from keyquorum.dsl.program_io import numbers_path
 from keyquorum.dsl.share_files import shares_path
+from keyquorum.model.arguments import checked
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.plain import Json
@@ -157,6 +158,7 @@ def program_job(context: PartyContext, job: Json) -> Json:
         return {"lines": _run(context.session, request, local_path(job, "typed") if request.interactive else None)}
 
 
+@checked
 def run_locally(request: ProgramRequest, progress: Progress | None = None) -> list[str]:
     """Runs a program among processes of this host over TLS (``emulate``: in this process); returns what party 0 prints."""
     request.check()

@@ -10,6 +10,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from keyquorum.model.arguments import checked
 from keyquorum.model.committee import Committee, check_name, write_atomically
 from keyquorum.model.errors import CommitteeError
 from keyquorum.schemes import scheme_of
@@ -17,6 +18,7 @@ from keyquorum.schemes.key_folder import check_public_file, load_key, write_info
 from keyquorum.schemes.keys import KeyInfo
 
 
+@checked
 def export_key(committee: Committee, key: str, source: Path, target: Path) -> tuple[Path, KeyInfo]:
     """Writes the public part of a key, from the key folder ``source``, into the folder ``target``; several keys of a committee may go into one.
     Returns the new key folder and the metadata. Every public file is compared with the metadata first; no other file of the key is read.

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from keyquorum.fhe.errors import UnknownParameterSetError
+from keyquorum.model.arguments import checked
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import toml_loads
 
@@ -50,6 +51,7 @@ def parameter_set_names() -> list[str]:
     return [name for scheme in schemes() for name in scheme.set_names()]
 
 
+@checked
 def load_parameters(name_or_path: str | Path, warn: bool = True) -> Parameters:
     """A shipped set by name, or a set of a TOML file, whose ``scheme`` says which it is of, or the lines of a file of the first scheme. ``warn``: of sets without claimed security.
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -68,7 +68,7 @@ class EncryptedFile:
     """A ciphertext file that was written: its bytes, and the key that it is encrypted under."""
 
     path: Path
-    data: bytes
+    data: bytes = field(repr=False)
     info: KeyInfo
 
     def stated(self) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from keyquorum import api
 from keyquorum.api import PathLike
+from keyquorum.model.arguments import checked
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import Json
@@ -18,12 +19,14 @@ from keyquorum.schemes.prf.function import BLOCK
 from keyquorum.schemes.prf_lwe.key import load_gate_key
 
 
+@checked
 def gates_fill_job(committee: Committee | PathLike, key: str, blocks: int, rounding: str = "round_ltz_circuit") -> Json:
     """The job of :func:`gates_fill` as plain data."""
     load_gate_key(api.key_folder(committee, key))
     return {"kind": "gates_fill", "key": key, "rounding": rounding, "count": blocks}
 
 
+@checked
 def gates_fill(
     committee: Committee | PathLike,
     key: str,
@@ -38,6 +41,7 @@ def gates_fill(
     return int(run_processes(committee.folder, gates_fill_job(committee, key, blocks, rounding), progress, io_timeout=io_timeout)[0]["available"])
 
 
+@checked
 def gates_evaluate_job(
     committee: Committee | PathLike, key: str, blocks: PathLike, output: PathLike, receiver: int = 0, rounding: str = "round_ltz_circuit"
 ) -> Json:
@@ -53,6 +57,7 @@ def gates_evaluate_job(
     return {"kind": "gates_evaluate", "key": key, "rounding": rounding, "receiver": receiver, "count": count, "local": local}
 
 
+@checked
 def gates_evaluate(
     committee: Committee | PathLike, key: str, points: Sequence[bytes], receiver: int = 0, rounding: str = "round_ltz_circuit",
     progress: Progress | None = None, io_timeout: float = 120.0,

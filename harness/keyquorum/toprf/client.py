@@ -13,6 +13,7 @@ import numpy as np
 
 from keyquorum import api
 from keyquorum.api import PathLike
+from keyquorum.model.arguments import checked
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.subset import subset_of
@@ -35,6 +36,7 @@ class Toprf:
     wait for parties that do not listen yet; ``parties``: those that evaluate, t of a key shared by :func:`toprf_share` (default: all). Needs ``committee.toml`` and ``key.json``, as :func:`keyquorum.export_key` writes them, and no party.
     """
 
+    @checked
     def __init__(
         self, committee: Committee | PathLike, key: str, identity: PathLike, places: list[tuple[str, int]] | None = None, domain: bytes = b"",
         output_bytes: int = 32, timeout: float = 90.0, wait: float = 0.0, parties: Sequence[int] | None = None,
@@ -61,10 +63,12 @@ class Toprf:
         """Closes the channels; a later evaluation opens new ones."""
         self._channels.close()
 
+    @checked
     def evaluate(self, data: bytes) -> bytes:
         """The value of one input of any length. One request; see :meth:`evaluate_many`."""
         return self.evaluate_many([data])[0]
 
+    @checked
     def evaluate_many(self, inputs: Iterable[bytes]) -> list[bytes]:
         """The values of inputs, in their order, by requests of up to 1,024 inputs (64 where shares have MACs). Each input counts as an evaluation, also one that occurs twice.
 
@@ -72,12 +76,14 @@ class Toprf:
         were counted, and their values are lost: :meth:`evaluate_each` gives them."""
         return list(self.evaluate_each(inputs))
 
+    @checked
     def evaluate_each(self, inputs: Iterable[bytes]) -> Iterator[bytes]:
         """As :meth:`evaluate_many`, one value after another, as soon as its request is answered: an error loses none of the values before."""
         given, most = list(inputs), MOST_MASKED if self._committee.authenticated else MOST_INPUTS
         for first in range(0, len(given), most):
             yield from self._request(given[first : first + most])
 
+    @checked
     def derive(self, data: bytes, info: bytes = b"", salt: bytes = b"", length: int = 32) -> bytes:
         """A key of ``length`` bytes from one input: HKDF with SHA-256 (RFC 5869) of D, which the value of :meth:`evaluate` does not reveal. ``info``: the
         use of the key; ``salt``: as of the user, so that users of one password have other keys. Raises ParameterError before anything is counted, and

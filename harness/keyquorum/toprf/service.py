@@ -11,6 +11,7 @@ from pathlib import Path
 
 from keyquorum import api
 from keyquorum.api import KeygenResult, PathLike
+from keyquorum.model.arguments import checked
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.model.needs import require_disk
@@ -36,6 +37,7 @@ FUNCTIONS = {"aes": AES.name, "legendre": LEGENDRE.name}
 """Names of functions, with their parameter sets."""
 
 
+@checked
 def toprf_keygen(committee: Committee | PathLike, key: str, progress: Progress | None = None, prf: str = "aes") -> KeygenResult:
     """Makes a key among all parties of this host, each a process of its own, over TLS. Nothing of it is ever opened. ``prf``: the function, ``aes`` (AES-128)
     or ``legendre`` (the Legendre PRF). It is :func:`keyquorum.keygen` with the parameter set ``prf-aes128`` or ``prf-legendre127``. Raises ParameterError for
@@ -43,6 +45,7 @@ def toprf_keygen(committee: Committee | PathLike, key: str, progress: Progress |
     return api.keygen(committee, key, _parameters_of(prf), progress=progress)
 
 
+@checked
 def toprf_keygen_job(key: str, prf: str = "aes") -> Json:
     """The job of :func:`toprf_keygen` as plain data."""
     return api.keygen_job(key, _parameters_of(prf))
@@ -54,6 +57,7 @@ def _parameters_of(prf: str) -> str:
     return FUNCTIONS[prf]
 
 
+@checked
 def toprf_share(committee: Committee | PathLike, key: str, members: int, progress: Progress | None = None) -> int:
     """Makes shares of a key for every subset of ``members`` parties, among all parties of this host, each a process of its own, over TLS. From then on
     any ``members`` parties evaluate, and any ``members`` together have the key. It is :func:`keyquorum.share`, for a key of a PRF."""
@@ -61,6 +65,7 @@ def toprf_share(committee: Committee | PathLike, key: str, members: int, progres
     return api.share(committee, key, members, progress)
 
 
+@checked
 def toprf_encrypt_job(committee: Committee | PathLike, key: str, tfhe: str) -> Json:
     """The job of :func:`toprf_encrypt` as plain data."""
     load_prf_key(api.key_folder(committee, key))
@@ -68,6 +73,7 @@ def toprf_encrypt_job(committee: Committee | PathLike, key: str, tfhe: str) -> J
     return {"kind": "toprf_encrypt", "key": key, "tfhe": tfhe}
 
 
+@checked
 def toprf_encrypt(committee: Committee | PathLike, key: str, tfhe: str, progress: Progress | None = None) -> Path:
     """Encrypts the round keys of a key of AES-128 under a key for TFHE-rs of the same committee, among all parties of this host, each a process of its own, over TLS:
     whoever has the public files evaluates the function on encrypted inputs. Returns the file of 1,408 ciphertexts, in the folder of the key ``tfhe``.
@@ -78,6 +84,7 @@ def toprf_encrypt(committee: Committee | PathLike, key: str, tfhe: str, progress
     return api.key_folder(committee, tfhe) / str(results[0]["file"])
 
 
+@checked
 def write_circuit(file: PathLike) -> int:
     """Writes AES-128 as bootstraps of TFHE-rs, for ``keyquorum-tfhe circuit``: inputs are the 128 bits of a block, from the lowest bit of its first byte, and those of the round keys.
     Returns the number of bootstraps. A few MB at most; no party is needed."""
@@ -99,6 +106,7 @@ class Filled:
     reports: tuple[RunReport, ...] = ()
 
 
+@checked
 def toprf_fill_job(
     committee: Committee | PathLike, items: int, method: str = "table", chunk: int = CHUNK, parties: Sequence[int] | None = None
 ) -> Json:
@@ -124,6 +132,7 @@ def _nothing_to_make(committee: Committee, items: int, method: str) -> str:
     return f"method {method}: nothing to make ahead, {why}"
 
 
+@checked
 def toprf_fill(
     committee: Committee | PathLike,
     items: int,
@@ -153,6 +162,7 @@ def toprf_fill(
     return Filled(method, items, f"pool {pool}: {items:,} items made, {left:,} left; a block takes one", pool, left, reports)
 
 
+@checked
 def set_policy(
     committee: Committee | PathLike, party: int, key: str, rate: int, total: int | None = None, receivers: Sequence[str] | None = None
 ) -> EvaluationPolicy:
@@ -188,6 +198,7 @@ class EvaluationStatus:
     last_hour: dict[str, int]
 
 
+@checked
 def toprf_status(committee: Committee | PathLike, key: str) -> list[EvaluationStatus]:
     """Policy and count of each party of this host. Raises KeyFileError for damaged files."""
     committee, found, now = api.as_committee(committee), [], time.time()

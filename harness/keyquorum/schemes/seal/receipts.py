@@ -10,6 +10,7 @@ from pathlib import Path
 from keyquorum.fhe.noise_bgv import BgvNoise
 from keyquorum.fhe.noise_bound import NoiseEstimate, after, final_budget, from_json, to_json
 from keyquorum.fhe.seal_format import read_ciphertext
+from keyquorum.model.arguments import checked
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import Json, json_loads
@@ -18,6 +19,7 @@ from .key import SealKeyInfo
 from .noise import Noise
 
 
+@checked
 def write_receipt(path: Path | str, data: bytes, info: SealKeyInfo, noise: NoiseEstimate | BgvNoise | Noise | None = None) -> None:
     """Writes the note of a ciphertext file, ``<path>.json``. ``noise``: worked out from how it was made, an estimate for whoever computes on;
     nobody vouches for it, and approvals do not look at it."""
@@ -27,6 +29,7 @@ def write_receipt(path: Path | str, data: bytes, info: SealKeyInfo, noise: Noise
     save_file(Path(f"{path}.json"), json.dumps(receipt).encode() + b"\n")
 
 
+@checked
 def check_receipt(path: Path, data: bytes, info: SealKeyInfo) -> Noise | None:
     """Refuses a ciphertext whose receipt is of other bytes, or names another key; returns the noise that it states of a CKKS ciphertext, if any.
     Without a receipt (stock SEAL) nothing is known.
