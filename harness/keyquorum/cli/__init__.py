@@ -15,7 +15,7 @@ from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.terminal.output import fail, show_warning
 
-from . import bench, cnn, committees, completion, compose, data, demo, gates, hosts, keys, pools, programs, report, service, tfhe, toprf
+from . import bench, cnn, committees, completion, compose, data, demo, gates, hosts, keys, parameters, pools, programs, report, service, tfhe, toprf
 from .app import App, Commands, Interrupted
 
 app = App(
@@ -32,7 +32,25 @@ app = App(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (committees, hosts, keys, data, programs, demo, cnn, bench, report, compose, pools, service, tfhe, toprf, gates, completion):
+for module in (
+    committees,
+    hosts,
+    keys,
+    parameters,
+    data,
+    programs,
+    demo,
+    cnn,
+    bench,
+    report,
+    compose,
+    pools,
+    service,
+    tfhe,
+    toprf,
+    gates,
+    completion,
+):
     module.register(app)
 
 

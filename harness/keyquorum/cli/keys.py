@@ -30,7 +30,6 @@ def register(app: typer.Typer) -> None:
     app.command("keygen")(keygen)
     app.command("share")(share)
     app.command("inspect")(inspect)
-    app.command("parameters")(parameters)
 
 
 def keygen(
@@ -177,14 +176,3 @@ def inspect(
         printed.print(line, markup=False)
     printed.print(f"checked: {found.checked}", markup=False)
     emit({"path": path, "kind": found.kind, "checked": found.checked, "lines": found.lines, **found.details})
-
-
-def parameters() -> None:
-    """List the parameter sets that come with KeyQuorum."""
-    listed: list[dict[str, object]] = []
-    for name in api.parameter_set_names():
-        chosen = api.load_parameters(name, warn=False)
-        line, details = scheme_of(chosen).describe_set(chosen)
-        printed.print(f"{name:24} {line}", markup=False)
-        listed.append({"name": name, **details})
-    emit({"parameters": listed})

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import struct
 import warnings
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
 from functools import cache, cached_property
 from importlib import resources
 from math import prod
@@ -65,11 +66,8 @@ class ParameterSet:
     noise_bits: int = 0
 
     def __post_init__(self) -> None:
-        self._check_types()
-        self._check_ring()
-        self._check_primes()
-        self._check_plain_modulus()
-        self._check_security()
+        for problem in self._problems():
+            raise self._refuse(problem)
 
     # Derived
 
@@ -146,7 +144,21 @@ class ParameterSet:
     def _refuse(self, what: str) -> ParameterError:
         return ParameterError(f"parameter set {self.name!r}: {what}")
 
-    def _check_types(self) -> None:
+    def _problems(self) -> Iterator[str]:
+        """What is wrong, each with its cure in one line. What cannot be judged because of an earlier problem is left out."""
+        found = list(self._wrong_types())
+        yield from found
+        if found:
+            return
+        if self.ring_degree not in MAX_BITS_TC128:
+            choices = ", ".join(map(str, MAX_BITS_TC128))
+            yield f"ring_degree {self.ring_degree} is not supported: choose one of {choices}"
+            return
+        yield from self._wrong_primes()
+        yield from self._wrong_ckks() if self.scheme == "ckks" else self._wrong_plain_modulus()
+        yield from self._wrong_security()
+
+    def _wrong_types(self) -> Iterator[str]:
         kinds: dict[str, type] = {
             "name": str,
             "scheme": str,
@@ -161,72 +173,76 @@ class ParameterSet:
         for field, kind in kinds.items():
             value = getattr(self, field)
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise self._refuse(f"{field} is a {type(value).__name__}: give a {kind.__name__}")
+                yield f"{field} is a {type(value).__name__}: give a {kind.__name__}"
         if not self.name:
-            raise ParameterError("a parameter set has no name: give it one")
-        if not all(isinstance(q, int) and not isinstance(q, bool) for q in self.coeff_modulus):
-            raise self._refuse("coeff_modulus must be a list of integers: spell the primes out")
+            yield "it has no name: give it one"
+        if isinstance(self.coeff_modulus, tuple) and not all(isinstance(q, int) and not isinstance(q, bool) for q in self.coeff_modulus):
+            yield "coeff_modulus must be a list of integers: spell the primes out"
         for field, known in (("scheme", get_args(Scheme)), ("security", get_args(Security))):
-            if getattr(self, field) not in known:
-                raise self._refuse(f"{field} {getattr(self, field)!r} is unknown: choose {' or '.join(known)}")
+            if isinstance(getattr(self, field), str) and getattr(self, field) not in known:
+                yield f"{field} {getattr(self, field)!r} is unknown: choose {' or '.join(known)}"
 
-    def _check_ring(self) -> None:
-        if self.ring_degree not in MAX_BITS_TC128:
-            choices = ", ".join(map(str, MAX_BITS_TC128))
-            raise self._refuse(f"ring_degree {self.ring_degree} is not supported: choose one of {choices}")
-
-    def _check_primes(self) -> None:
+    def _wrong_primes(self) -> Iterator[str]:
         primes, n = self.coeff_modulus, self.ring_degree
         if not 2 <= len(primes) <= PRIMES_MAX:
-            raise self._refuse(f"coeff_modulus has {len(primes)} primes: give 2 to {PRIMES_MAX}, the special prime last")
+            yield f"coeff_modulus has {len(primes)} primes: give 2 to {PRIMES_MAX}, the special prime last"
         for i, q in enumerate(primes):
             if not 2 <= q < 1 << MODULUS_BITS_MAX:
-                raise self._refuse(f"coeff_modulus[{i}] = {q} does not fit SEAL's {MODULUS_BITS_MAX} bits: take a smaller prime")
-            if not is_prime(q):
-                raise self._refuse(f"coeff_modulus[{i}] = {q} is not prime: take one of seal.CoeffModulus.Create({n}, bits)")
-            if q % (2 * n) != 1:
-                raise self._refuse(f"coeff_modulus[{i}] = {q} is not 1 mod 2N = {2 * n}: the NTT needs that, take another")
+                yield f"coeff_modulus[{i}] = {q} does not fit SEAL's {MODULUS_BITS_MAX} bits: take a smaller prime"
+            elif not is_prime(q):
+                yield f"coeff_modulus[{i}] = {q} is not prime: take one of seal.CoeffModulus.Create({n}, bits)"
+            elif q % (2 * n) != 1:
+                yield f"coeff_modulus[{i}] = {q} is not 1 mod 2N = {2 * n}: the NTT needs that, take another"
             if q in primes[:i]:
-                raise self._refuse(f"coeff_modulus[{i}] = {q} is there twice: all primes must differ")
-        widest = max(q.bit_length() for q in primes)
-        if primes[-1].bit_length() < widest:
-            raise self._refuse(
+                yield f"coeff_modulus[{i}] = {q} is there twice: all primes must differ"
+        widest = max((q.bit_length() for q in primes), default=0)
+        if primes and primes[-1].bit_length() < widest:
+            yield (
                 f"the special prime {primes[-1]} (last of coeff_modulus) has fewer bits than the widest prime "
                 f"({widest}): "
                 "put the widest last, or key switching adds too much noise"
             )
 
-    def _check_plain_modulus(self) -> None:
-        t = self.plain_modulus
-        if self.scheme == "ckks":
-            if t != 0:
-                raise self._refuse(f"plain_modulus is {t}, but CKKS has none: leave it out")
-            most = prod(self.coeff_modulus[:-1]).bit_length() - 1
-            if not 1 <= self.scale_bits < most:
-                raise self._refuse(f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {most - 1}")
-            if not 0 <= self.noise_bits <= NOISE_BITS_MAX:
-                raise self._refuse(f"noise_bits {self.noise_bits}: choose 1 to {NOISE_BITS_MAX}, or leave it out")
-            return
-        if self.noise_bits != 0:
-            raise self._refuse(f"noise_bits is {self.noise_bits}, but only CKKS results are flooded: leave it out")
-        if self.scale_bits != 0:
-            raise self._refuse(f"scale_bits is {self.scale_bits}, but only CKKS has a scale: leave it out")
-        if not 2 <= t < 1 << PLAIN_BITS_MAX or not is_prime(t):
-            raise self._refuse(f"plain_modulus {t} is not a prime of at most {PLAIN_BITS_MAX} bits: take 65537, say")
-        if t % (2 * self.ring_degree) != 1:
-            raise self._refuse(f"plain_modulus {t} is not 1 mod 2N = {2 * self.ring_degree}: batching needs that, take another")
-        smallest = min(self.coeff_modulus)
-        if t >= smallest:
-            raise self._refuse(f"plain_modulus {t} is not below every prime of coeff_modulus (least {smallest}): take a smaller one")
+    def _wrong_ckks(self) -> Iterator[str]:
+        if self.plain_modulus != 0:
+            yield f"plain_modulus is {self.plain_modulus}, but CKKS has none: leave it out"
+        most = prod(self.coeff_modulus[:-1]).bit_length() - 1
+        if not 1 <= self.scale_bits < most:
+            yield f"scale_bits {self.scale_bits} does not fit the ciphertext modulus: choose 1 to {most - 1}"
+        if not 0 <= self.noise_bits <= NOISE_BITS_MAX:
+            yield f"noise_bits {self.noise_bits}: choose 1 to {NOISE_BITS_MAX}, or leave it out"
 
-    def _check_security(self) -> None:
+    def _wrong_plain_modulus(self) -> Iterator[str]:
+        t, n = self.plain_modulus, self.ring_degree
+        if self.noise_bits != 0:
+            yield f"noise_bits is {self.noise_bits}, but only CKKS results are flooded: leave it out"
+        if self.scale_bits != 0:
+            yield f"scale_bits is {self.scale_bits}, but only CKKS has a scale: leave it out"
+        if not 2 <= t < 1 << PLAIN_BITS_MAX or not is_prime(t):
+            yield f"plain_modulus {t} is not a prime of at most {PLAIN_BITS_MAX} bits, and the parties compute in the field of messages: take 65537, say"
+        elif t % (2 * n) != 1:
+            yield f"plain_modulus {t} is not 1 mod 2N = {2 * n}: batching needs that, and values are encoded into slots: take {slots_prime(n, t)}"
+        smallest = min(self.coeff_modulus, default=0)
+        if t >= smallest:
+            yield f"plain_modulus {t} is not below every prime of coeff_modulus (least {smallest}): take a smaller one"
+
+    def _wrong_security(self) -> Iterator[str]:
         most = MAX_BITS_TC128[self.ring_degree]
         if self.security == "tc128" and self.total_bits > most:
-            raise self._refuse(
+            yield (
                 f"coeff_modulus has {self.total_bits} bits, 128-bit security allows {most} at ring_degree "
                 f"{self.ring_degree}: "
                 'take smaller primes or a larger ring, or, for experiments only, say security = "none"'
             )
+
+
+def slots_prime(ring_degree: int, least: int) -> int:
+    """The least prime from ``least`` on that is 1 mod 2N: a plain modulus with N slots."""
+    step = 2 * ring_degree
+    candidate = -(-(max(least, 2) - 1) // step) * step + 1
+    while not is_prime(candidate):
+        candidate += step
+    return candidate
 
 
 _FIELDS = frozenset(ParameterSet.__dataclass_fields__)
@@ -234,19 +250,35 @@ _FIELDS = frozenset(ParameterSet.__dataclass_fields__)
 
 def from_toml(text: str, origin: str) -> ParameterSet:
     """Parses and validates one set; ``origin`` is named in errors."""
+    data, wrong = _fields(text, origin)
+    for problem in wrong:
+        raise ParameterError(problem)
+    return ParameterSet(**data)
+
+
+def problems(text: str, origin: str) -> list[str]:
+    """Everything that is wrong with a set in TOML, a line each, with the cure; empty where nothing is."""
+    data, wrong = _fields(text, origin)
+    if not wrong:
+        unchecked = object.__new__(ParameterSet)
+        for field in fields(ParameterSet):
+            object.__setattr__(unchecked, field.name, data.get(field.name, field.default))
+        wrong = [f"{origin}: {problem}" for problem in unchecked._problems()]
+    return wrong
+
+
+def _fields(text: str, origin: str) -> tuple[dict[str, Any], list[str]]:
+    """The fields of a set, and what is wrong with their names."""
     try:
         data = toml_loads(text)
     except ValueError as error:
-        raise ParameterError(f"{origin} is no valid TOML: {error}") from error
-    unknown = sorted(set(data) - _FIELDS)
-    if unknown:
-        raise ParameterError(f"{origin}: unknown field {unknown[0]!r}: the fields are {', '.join(sorted(_FIELDS))}")
+        return {}, [f"{origin} is no valid TOML: {error}"]
+    wrong = [f"{origin}: unknown field {name!r}: the fields are {', '.join(sorted(_FIELDS))}" for name in sorted(set(data) - _FIELDS)]
     missing = sorted({"name", "scheme", "ring_degree", "coeff_modulus", "security"} - set(data))
-    if missing:
-        raise ParameterError(f"{origin}: field {missing[0]!r} is missing: add it")
-    if isinstance(data["coeff_modulus"], list):
+    wrong += [f"{origin}: field {name!r} is missing: add it" for name in missing]
+    if isinstance(data.get("coeff_modulus"), list):
         data["coeff_modulus"] = tuple(data["coeff_modulus"])
-    return ParameterSet(**data)
+    return data, wrong
 
 
 def _shipped() -> Any:

@@ -88,6 +88,7 @@ def _check_room(parameters: ParameterSet, bits: float, what: str) -> None:
 def _check_flooding(parameters: ParameterSet, policy: FloodPolicy, committee: Committee) -> None:
     """Refuses a CKKS set and policy that leave a value too few bits, or of which the highest level does not hold message and flooding."""
     n, policy = parameters.ring_degree, policy.for_set(parameters)
+    policy.check(n)
     variance = flooding_variance(policy, n, committee.protocol, committee.size, committee.threshold)
     check_key_precision(parameters, policy, variance)
     largest = largest_flooding(policy, n, committee.protocol, committee.size, committee.threshold)
