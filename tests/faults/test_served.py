@@ -343,8 +343,9 @@ def fills(s: Served, monkeypatch: pytest.MonkeyPatch, items: int, times: int) ->
             return honest(context, group, pool, running)
         left[0] -= 1
         context.session.send(1, Plan(items, [], []).to_bytes())
+        s.daemons[0][0]._filling.slice = 0
         try:
-            s.daemons[0][0]._filling.run(pool, items, 0, lambda: honest(context, group, pool, running, True))
+            s.daemons[0][0]._filling.run(pool, items, lambda: honest(context, group, pool, running, True))
         except BaseException as error:
             left[0] = 0
             s.daemons[1][1].join(3.0)  # what befell us befalls the other party as well

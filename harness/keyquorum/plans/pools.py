@@ -60,10 +60,10 @@ TROUBLE = 400
 
 @dataclass(frozen=True)
 class Slices:
-    """How a chunk is made. ``items``: of a slice at most, 0: of the chunk. ``pause``: called at all members before each program of a slice runs, and before the chunk is stored. In it the members may
-    do anything together, as long as they do the same."""
+    """How a chunk is made. ``next``: the items of the next slice at most, the same at all members; 0: all that are missing. ``pause``: called at all members before each program of a slice runs, and before
+    the chunk is stored. In it the members may do anything together, as long as they do the same."""
 
-    items: int = 0
+    next: Callable[[], int] = lambda: 0
     pause: Callable[[], None] | None = None
 
 
@@ -343,10 +343,12 @@ class Pool:
     def _make(self, size: int, seed: bytes | None, slices: Slices) -> Preprocessing:
         """The items of a chunk, which are in memory alone until all members store them."""
         group = self.group if slices.pause is None else replace(self.group, pause=slices.pause)
-        step, parts = slices.items or size, list[Preprocessing]()
+        parts, left = list[Preprocessing](), size
         try:
-            for first in range(0, size, step):
-                parts.append(self.variant.make(group, min(step, size - first), seed))
+            while left:
+                step = min(slices.next() or left, left)
+                parts.append(self.variant.make(group, step, seed))
+                left -= step
             if slices.pause is not None:
                 slices.pause()
             return parts[0] if len(parts) == 1 else join_slices(parts, PROTOCOLS[self.group.ring_protocol].names_runs)

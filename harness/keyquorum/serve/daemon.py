@@ -82,7 +82,7 @@ REFUSED, HERE, MISSING = range(3)
 
 @dataclass(frozen=True)
 class Plan:
-    """The proposal of party 0 for a cycle. ``fill``: items to make, ``slice`` at a time; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
+    """The proposal of party 0 for a cycle. ``fill``: items to make; ``slice``: of the next slice, while items are made; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
     request takes, items that are left); ``last``: keys of requests that are not proposed again, if a member still lacks them."""
 
     fill: int
@@ -185,7 +185,12 @@ class Daemon:
         self._receivers, self._meter = receivers, Meter(read_limits(committee.party_folder(party) / LIMITS))
         self.metrics = Metrics(ports[1], metrics_host, self._not_ready)
         self._filling = Filling(service, self._log, self.metrics)
-        self.audit = AuditLog(self._audit_path, {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited}, self._log)
+        self.audit = AuditLog(
+            self._audit_path,
+            {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited},
+            self._log,
+            Signer(committee.identity_path(party)),
+        )
         self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, self.metrics.request, self.audit)
         labels = {"party": str(self._number), "key": service.key, "key_id": self.served_key.key_id, "version": keyquorum.__version__}
         self.metrics.registry.register(SnapshotCollector(self.snapshot, labels))
@@ -399,9 +404,9 @@ class Daemon:
                 chosen.append((request.key, request.parsed.digest))
                 size += count
         first = any(key not in self._deferred for key, _ in chosen)
-        items, slice_items = self._filling.next() if due and (short or not first) else (0, 0)
+        items = self._filling.chunk_items() if due and (short or not first) else 0
         before = time.monotonic() - DEFERRED_SECONDS
-        return Plan(items, chosen, refused, [key for key, _ in chosen if self._deferred.get(key, before) < before], slice_items)
+        return Plan(items, chosen, refused, [key for key, _ in chosen if self._deferred.get(key, before) < before], self._filling.slice_items)
 
     def _left(self, pool: Pool | None) -> int:
         """Items that may be served: those of the pool, or any number where nothing is taken from one."""
@@ -413,7 +418,7 @@ class Daemon:
         """See the module. ``filling``: whether this is a cycle while items are made."""
         self._busy = filling
         plan = self._planned(context.session, pool, filling)
-        self._busy = filling or bool(plan.fill or plan.decrypt)
+        self._busy, self._filling.slice = filling or bool(plan.fill or plan.decrypt), plan.slice
         for key, count, left in plan.refuse if group.member else []:  # the other parties get no requests
             self.requests.refuse(key, self._too_small(count, left))
         wanted = plan.decrypt
@@ -422,7 +427,7 @@ class Daemon:
             self._batch(context, group, pool, self._common(context, group, plan))
             running.clear()
         if plan.fill and pool is not None:
-            self._filling.run(pool, plan.fill, plan.slice, lambda: self._cycle(context, group, pool, running, True))
+            self._filling.run(pool, plan.fill, lambda: self._cycle(context, group, pool, running, True))
         self.requests.left = self._left(pool)
         self.metrics.items.set(0 if pool is None else pool.left)
 

@@ -1,7 +1,7 @@
 """How a served committee fills its pool while it answers requests.
 
-A chunk is made in slices. Before each program of a slice, and before the chunk is stored, the parties serve the requests that wait: so filling holds a request up for one program, about
-:data:`SLICE_SECONDS`. Party 0 measures how long that takes, and chooses the size of the next slices; all parties run the same ones, as its plan says.
+A chunk is made in slices. Before each program of a slice, and before the chunk is stored, there is a cycle in which the parties serve the requests that wait: so filling holds a request up for one
+program, about :data:`SLICE_SECONDS`. Party 0 measures how long that takes, and chooses the size of the next slices; all parties run the same ones, as its last plan says.
 
 A pool that was lost at one party, or is old there, is dropped at all parties and made anew, if the committee keeps one (:func:`agreed_pool`).
 
@@ -29,7 +29,7 @@ CHUNK_SECONDS = 1.0
 """Time in which a chunk is made, unless the service has its own size."""
 MOST_CHUNK = 1 << 14
 """Most items of such a chunk."""
-FIRST_SLICE = 8
+FIRST_SLICE, FIRST_CHUNK = 8, 32
 FLAT = 0.75
 """Slices of half the items are not worth it where they still take this part of the time: it is spent in rounds, or in checks of a least size."""
 FORGET_SECONDS = 60.0
@@ -107,7 +107,8 @@ class Pace:
             return
         else:  # smaller ones are not quicker, so larger ones may not be slower
             grows = (items > 1 and double is None) or (double is not None and double < seconds / FLAT)
-        self.items = 2 * items if grows and 2 * items <= self._most else items
+        step = 4 if double is None and seconds < SLICE_SECONDS / 8 else 2
+        self.items = step * items if grows and step * items <= self._most else items
 
 
 class _Stopwatch:
@@ -119,17 +120,14 @@ class _Stopwatch:
 
     def pause(self) -> None:
         """See :class:`.Slices`."""
-        self._count()
+        self.note()
         self._between()
         self._last = time.monotonic()
 
-    def _count(self) -> None:
-        passed = time.monotonic() - self._last
-        self.longest, self.total = max(self.longest, passed), self.total + passed
-
-    def stored(self) -> None:
-        """The chunk was stored after the last pause. That counts for the whole, but is no matter of the size of slices."""
-        self.total += time.monotonic() - self._last
+    def note(self) -> None:
+        """Counts the time since the last pause, or since it was noted."""
+        now = time.monotonic()
+        self.longest, self.total, self._last = max(self.longest, now - self._last), self.total + now - self._last, now
 
 
 class Filling:
@@ -142,6 +140,8 @@ class Filling:
         self.trouble = ""
         """Why the pool cannot grow."""
         self._pace, self._rate = Pace(self.most), 0.0
+        self.slice = 0
+        """Items of the next slice, as the last plan says."""
         self._wait, self._after = 0.0, 0.0
         metrics.growing.set(1)
 
@@ -153,18 +153,34 @@ class Filling:
         """Whether party 0 should have items made, of a pool with ``left`` items."""
         return left < self._keep and time.monotonic() >= self._after
 
-    def next(self) -> tuple[int, int]:
-        """Items of the next chunk, and of its slices. A chunk of the service's own size, or as many slices as take about :data:`CHUNK_SECONDS`."""
-        size = self._pace.items
-        whole = self._chunk or max(1, int(self._rate * CHUNK_SECONDS) // size) * size
-        return min(whole, self.most), size
+    @property
+    def slice_items(self) -> int:
+        """What party 0 proposes as items of the next slice."""
+        return self._pace.items
 
-    def run(self, pool: Pool, items: int, slice_items: int, between: Callable[[], None]) -> None:
-        """Makes a chunk; every member calls this. ``between``: serves requests, at all parties."""
-        watch = _Stopwatch(between)
+    def chunk_items(self) -> int:
+        """What party 0 proposes as items of the next chunk: the service's own size, or as many as take about :data:`CHUNK_SECONDS`."""
+        return min(self._chunk or max(FIRST_CHUNK, int(self._rate * CHUNK_SECONDS)), self.most)
+
+    def run(self, pool: Pool, items: int, between: Callable[[], None]) -> None:
+        """Makes a chunk; every member calls this. ``between``: serves requests, at all parties, and sets ``slice``."""
+        watch, left, size = _Stopwatch(between), items, 0
+
+        def measured() -> None:
+            if size:
+                self._pace.measured(size, watch.longest)
+
+        def next_slice() -> int:
+            nonlocal left, size
+            watch.note()
+            measured()
+            watch.longest, size = 0.0, self.slice if self.slice <= left else 0  # what is left over says little
+            left -= size
+            return self.slice
+
         self._metrics.filling.set(1)
         try:
-            pool.fill(items, items, slices=Slices(slice_items, watch.pause))
+            pool.fill(items, items, slices=Slices(next_slice, watch.pause))
         except PoolCannotGrow as error:
             self._wait = min(LONGEST_WAIT, 2 * self._wait or FIRST_WAIT)
             self._after, self.trouble = time.monotonic() + self._wait, str(error)
@@ -173,7 +189,8 @@ class Filling:
             return
         finally:
             self._metrics.filling.set(0)
-        watch.stored()
+        measured()  # before the time of storing the chunk is noted
+        watch.note()
         self._metrics.filled.inc(items)
         self._metrics.fill_seconds.inc(watch.total)
         if self.trouble:
@@ -181,8 +198,6 @@ class Filling:
         self.trouble, self._wait, self._after = "", 0.0, 0.0
         self._metrics.growing.set(1)
         self._rate = items / max(watch.total, 1e-6)
-        if slice_items <= items:
-            self._pace.measured(slice_items, watch.longest)
 
 
 __all__ = ["CHUNK_SECONDS", "SLICE_SECONDS", "Filling", "Pace", "agreed_pool"]
