@@ -28,6 +28,7 @@ from keyquorum.schemes.prf_lwe.parameters import gate_parameters
 from keyquorum.schemes.subset_shares import SubsetSharing, publish
 from keyquorum.serve.audit import NAME as AUDIT_LOG
 from keyquorum.serve.audit import AuditLog
+from keyquorum.serve.audit_chain import Signer
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.daemon import Daemon, Service
 from keyquorum.serve.limits import NAME as LIMITS
@@ -48,6 +49,7 @@ SAMPLES = {
     "record of served sessions": "committee/party-0/sessions.json",
     "limits of receivers": "committee/party-0/limits.json",
     "audit log": "committee/party-0/audit.jsonl",
+    "head of an audit log": "committee/party-0/audit.jsonl.head",
     "lock": "some.lock",
     "Compose file": "deployment/compose.yaml",
     "output of a program": "Player-Data/Binary-Output-P0-0",
@@ -176,7 +178,7 @@ def _deployments(folder: Path, committee: Committee) -> None:
     served.stop()
     served.run()
     (committee.party_folder(0) / "serve.json").write_bytes(address)  # as a killed party leaves it
-    log = AuditLog(committee.party_folder(0) / AUDIT_LOG, {"party": 0})
+    log = AuditLog(committee.party_folder(0) / AUDIT_LOG, {"party": 0}, signer=Signer(committee.identity_path(0)))
     for number in range(3):
         log.write({"receiver": "ab" * 32, "request": f"r{number}", "sha256": "cd" * 32, "bytes": 8, "result": "answered"})
     log.close()

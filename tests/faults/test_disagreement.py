@@ -209,7 +209,6 @@ def test_another_committee_file_at_one_party(folder: Path, tmp_path: Path) -> No
     assert decrypts(folder)
 
 
-def _three_parts(path: Path) -> bytes:
 def test_another_build_at_one_party(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same version number with other programs: named with both texts when the parties greet each other, not by transcripts or timeouts later."""
     committee, job = Committee.load(folder), keygen_job()
@@ -260,6 +259,7 @@ def test_the_build_is_that_of_programs_and_code(tmp_path: Path, monkeypatch: pyt
         path.write_bytes(before)
 
 
+def _three_parts(path: Path) -> bytes:
     context = seal.context(PARAMETERS)
     ciphertext = context.from_cipher_str(path.read_bytes())
     ciphertext.scale(2.0**28)  # the scale of the square fits the modulus

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use rustls::SignatureScheme;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::alg_id::ED25519;
 use rustls::pki_types::pem::PemObject;
@@ -185,6 +186,19 @@ impl Identity {
     #[must_use]
     pub fn fingerprint_bytes(&self) -> [u8; 32] {
         self.inner.fingerprint
+    }
+
+    /// The Ed25519 signature of `message`, 64 bytes. The key signs handshakes of TLS as well: a message must not begin as those do, with 64 spaces.
+    ///
+    /// # Errors
+    /// [`NetError::Config`] if the key is of another kind.
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, NetError> {
+        let other = || NetError::Config {
+            detail: "the key of this identity makes no Ed25519 signatures".to_owned(),
+        };
+        let schemes = [SignatureScheme::ED25519];
+        let signer = self.inner.certified.key.choose_scheme(&schemes);
+        signer.ok_or_else(other)?.sign(message).map_err(|_| other())
     }
 
     pub(crate) fn certified_key(&self) -> Arc<CertifiedKey> {
@@ -391,6 +405,19 @@ OhjfUORZPVsBBw==
         assert!(!verify_ed25519(&key, b"", &signature[..63]));
         assert!(!verify_ed25519(&key[..31], b"", &signature));
         assert!(!verify_ed25519(&[0; 32], b"", &signature));
+    }
+
+    /// The key in the certificate verifies what the identity signs.
+    #[test]
+    fn an_identity_signs() {
+        let identity = Identity::generate("party-0").unwrap();
+        let signature = identity.sign(b"head").unwrap();
+        let der = identity.inner.certified.end_entity_cert().unwrap();
+        let prefix = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
+        let at = der.windows(prefix.len()).position(|w| w == prefix).unwrap() + prefix.len();
+        let key = &der[at..at + 32];
+        assert!(verify_ed25519(key, b"head", &signature));
+        assert!(!verify_ed25519(key, b"other", &signature));
     }
 
     #[test]

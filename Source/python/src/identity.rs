@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use keyquorum_net::{Identity, TlsConfig, doctor};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors::network_error;
 use crate::session::{hello, peer_list, positive};
@@ -21,6 +21,20 @@ fn make_identity(path: PathBuf, name: &str) -> PyResult<String> {
 #[pyfunction]
 fn identity_fingerprint(path: PathBuf) -> PyResult<String> {
     Ok(Identity::load(&path).map_err(network_error)?.fingerprint())
+}
+
+/// The Ed25519 signature of a message under the key of a stored identity.
+#[pyfunction]
+fn sign_with_identity<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    message: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let identity = Identity::load(&path).map_err(network_error)?;
+    Ok(PyBytes::new(
+        py,
+        &identity.sign(message).map_err(network_error)?,
+    ))
 }
 
 /// Whether a signature is that of a message under an Ed25519 key of 32 bytes.
@@ -76,6 +90,7 @@ fn probe_committee<'py>(
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(make_identity, m)?)?;
+    m.add_function(wrap_pyfunction!(sign_with_identity, m)?)?;
     m.add_function(wrap_pyfunction!(verify_ed25519, m)?)?;
     m.add_function(wrap_pyfunction!(identity_fingerprint, m)?)?;
     m.add_function(wrap_pyfunction!(probe_committee, m)?)

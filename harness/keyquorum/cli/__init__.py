@@ -15,7 +15,26 @@ from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.terminal.output import fail, show_warning
 
-from . import bench, cnn, committees, completion, compose, data, demo, gates, hosts, keys, parameters, pools, programs, report, service, tfhe, toprf
+from . import (
+    audit,
+    bench,
+    cnn,
+    committees,
+    completion,
+    compose,
+    data,
+    demo,
+    gates,
+    hosts,
+    keys,
+    parameters,
+    pools,
+    programs,
+    report,
+    service,
+    tfhe,
+    toprf,
+)
 from .app import App, Commands, Interrupted
 
 app = App(
@@ -46,6 +65,7 @@ for module in (
     compose,
     pools,
     service,
+    audit,
     tfhe,
     toprf,
     gates,

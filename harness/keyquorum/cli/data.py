@@ -251,7 +251,7 @@ def _check_named_key(folder: Path, key: str, found: KeyInfo, path: Path) -> None
         return
     if info.key_id != found.key_id:
         raise CiphertextError(
-            f"{path}: ciphertexts of {encryption_of(found).title} under key {found.key_id}, and {key!r} is the {scheme_of(info).title} key {info.key_id}: name that key"
+            f"{path}: ciphertexts of {found.parameters.scheme.upper()} under key {found.key_id}, and {key!r} is the {info.parameters.scheme.upper()} key {info.key_id}: name that key"
         )
 
 

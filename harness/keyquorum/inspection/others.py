@@ -12,6 +12,8 @@ from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.parties.jobs import job_kinds, read_job
 from keyquorum.parties.traces import TEMPORARY
 from keyquorum.schemes import load_parameters, scheme_of, schemes
+from keyquorum.serve.audit_chain import HEAD, read_head
+from keyquorum.serve.audit_verify import fingerprint_beside, verify
 from keyquorum.serve.limits import NAME as LIMITS
 from keyquorum.serve.limits import read_limits
 from keyquorum.serve.sessions import NAME as SESSIONS
@@ -68,22 +70,33 @@ def _limits(candidate: Candidate) -> Report:
 
 
 def _audit(candidate: Candidate) -> Report:
-    """Counts the lines of a log by result. Raises for a line that is not whole. A new log is empty."""
+    """Counts the lines of a log by result, and verifies their chain and signatures. Raises for a line that is not whole. A new log is empty."""
     path, results, bad = candidate.path, dict.fromkeys(("answered", "refused"), 0), list[int]()
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             entry = _entry(line)
             if entry is None:
                 bad.append(number)
-            else:
+            elif "event" not in entry:
                 results[entry["result"]] += 1
     if bad:
         more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
         raise AuditError(
             f"{path}: line {bad[0]} is cut off or changed{more}: what it said of a request is lost; keep the file, the party goes on with it"
         )
+    found = verify([path], fingerprint_beside(path))
     lines = [f"audit log of a served party: {results['answered']:,} requests answered, {results['refused']:,} refused"]
-    return Report([*lines, *openness(path)], details=dict(results))
+    lines += [f"not signed yet: the last {found.unsigned:,} lines"] if found.unsigned else []
+    return Report([*lines, *openness(path)], "chain of the lines, signatures", details=dict(results))
+
+
+def _audit_head(candidate: Candidate) -> Report:
+    found = read_head(candidate.path.with_suffix(""))
+    require(found is not None, candidate.path, "the party writes it again with the next request")
+    assert found is not None
+    return Report(
+        [f"head of an audit log: {found[0].number:,} lines, chain {found[0].chain}", *openness(candidate.path)], details={"lines": found[0].number}
+    )
 
 
 def _entry(line: bytes) -> Json | None:
@@ -92,7 +105,9 @@ def _entry(line: bytes) -> Json | None:
         entry = json_loads(line) if line.endswith(b"\n") else None
     except ValueError:
         return None
-    whole = isinstance(entry, dict) and {"time", "party", "receiver", "sha256"} <= set(entry) and entry.get("result") in ("answered", "refused")
+    if not isinstance(entry, dict) or not {"time", "party"} <= set(entry):
+        return None
+    whole = isinstance(entry.get("event"), str) or ({"receiver", "sha256"} <= set(entry) and entry.get("result") in ("answered", "refused"))
     return entry if whole else None
 
 
@@ -135,6 +150,7 @@ KINDS = (
     Kind("record of served sessions", lambda c: c.named(SESSIONS), _sessions, ("serve/sessions",)),
     Kind("limits of receivers", lambda c: c.named(LIMITS), _limits, ()),
     Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),
+    Kind("head of an audit log", lambda c: not c.is_folder and c.path.name.endswith(".jsonl" + HEAD), _audit_head, ("serve/audit",)),
     Kind(
         "lock",
         lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"),

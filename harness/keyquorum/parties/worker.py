@@ -16,6 +16,7 @@ from pathlib import Path
 from keyquorum import _engine
 from keyquorum.backends import check_backend, open_backend
 from keyquorum.fhe.errors import SecurityWarning
+from keyquorum.model.arguments import checked
 from keyquorum.model.builds import build_entries
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted

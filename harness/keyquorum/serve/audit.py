@@ -6,20 +6,27 @@ result: ``answered``, or ``refused`` with the type of the error. A request that 
 The file is opened for appending, with mode 0600. After the log was moved away (logrotate) a new file is begun. While the log cannot be written,
 requests are refused. So a line may say ``answered`` where the disk failed after the line and the answer was withheld. No answer is sent without a
 line.
+
+Lines are chained by hashes, and signed (:mod:`.audit_chain`). Those of requests that are answered at the same time are written together, with one sync and one signature. What a full disk or a crash cut
+off is no line, and nothing was answered for it: it is taken off again. After a time without the log a line says so.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from keyquorum._engine import EngineError
 from keyquorum.model.errors import AuditError
 from keyquorum.model.plain import Json
+
+from .audit_chain import HEAD, Head, Signer, chained, last_line, read_head, write_head
 
 NAME = "audit.jsonl"
 """Default name of the file, in the party's folder."""
@@ -32,17 +39,33 @@ def timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+@dataclass
+class _Waiting:
+    """An entry that waits for its line to be on the disk."""
+
+    entry: Json
+    done: bool = False
+    error: str = ""
+
+
 class AuditLog:
-    """Appends lines. Thread-safe. ``common``: fields of every line. ``warn``: called once when the log cannot be written, and once when it can again.
+    """Appends lines. Thread-safe. ``common``: fields of every line. ``warn``: called once when the log cannot be written, and once when it can again. ``signer``: of the party; without one lines are chained,
+    and not signed.
 
     Raises AuditError if the file cannot be opened, is no regular file, or may be read or written by others."""
 
-    def __init__(self, path: Path, common: Json, warn: Callable[[str], None] = lambda line: None) -> None:
-        self.path, self._common, self._warn = path, common, warn
-        self._lock = threading.Lock()
+    def __init__(self, path: Path, common: Json, warn: Callable[[str], None] = lambda line: None, signer: Signer | None = None) -> None:
+        self.path, self._common, self._warn, self._signer = path, common, warn, signer
+        self._lock, self._queue = threading.Lock(), threading.Lock()
+        self._waiting: list[_Waiting] = []
         self._failed, self._closed = "", False
+        self._head, self._begins = Head(), True
+        self._length = 0
+        """Bytes of the file up to the end of the last line that is on the disk."""
         self._descriptor = -1
         self._descriptor = self._opened()
+        found = read_head(path)
+        self._resume(Head() if found is None else found[0])
 
     def _opened(self) -> int:
         try:
@@ -73,23 +96,48 @@ class AuditLog:
         """Whether the last line was written."""
         return not self._failed
 
+    def _resume(self, least: Head) -> None:
+        """Finds the end of the chain in the open file: after a start, and after a new file was begun. ``least``: the chain has come so far already; lines before that are
+        missing in this file, or are in the one before it."""
+        size = os.fstat(self._descriptor).st_size
+        self._length, line = last_line(lambda at, count: os.pread(self._descriptor, count, at), size)
+        self._head = least if line is None or line.number + 1 < least.number else Head(line.number + 1, line.chain)
+        self._begins = True
+
     def require(self) -> None:
         """Raises AuditError while the log cannot be written; called before any work is done for a request."""
         with self._lock:
             if self._failed:
-                self._guarded(lambda: self._append(b""))
+                entry = {"time": timestamp(), **self._common, "event": f"the log could not be written: {self._failed}"[:LONGEST]}
+                self._guarded(lambda: self._append([entry]))
 
     def write(self, entry: Json) -> None:
-        """Appends a line, and returns when it is on the disk. Raises AuditError; then the caller must not answer."""
-        line = json.dumps({"time": timestamp(), **self._common, **entry}).encode() + b"\n"
+        """Appends a line, and returns when it is on the disk. Raises AuditError; then the caller must not answer. The lines of all callers that wait are written together."""
+        mine = _Waiting({"time": timestamp(), **self._common, **entry})
+        with self._queue:
+            self._waiting.append(mine)
         with self._lock:
-            self._guarded(lambda: self._append(line))
+            if not mine.done:
+                self._write_waiting()
+        if mine.error:
+            raise AuditError(mine.error)
+
+    def _write_waiting(self) -> None:
+        with self._queue:
+            batch, self._waiting = self._waiting, []
+        error = ""
+        try:
+            self._guarded(lambda: self._append([each.entry for each in batch]))
+        except AuditError as failure:
+            error = str(failure)
+        for each in batch:
+            each.done, each.error = True, error
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
             self._follow()
             action()
-        except (OSError, AuditError) as error:
+        except (OSError, AuditError, EngineError) as error:
             reason = str(error.strerror or error) if isinstance(error, OSError) else str(error)
             if not self._failed:
                 self._warn(f"the audit log {self.path} cannot be written ({reason}): requests are refused until it can")
@@ -114,19 +162,47 @@ class AuditLog:
                 pass
             self._close()
         self._descriptor = self._opened()
+        self._resume(self._head)
 
-    def _append(self, line: bytes) -> None:
-        self._end_line()
-        view = memoryview(line)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
-        os.fsync(self._descriptor)
+    def _append(self, entries: Sequence[Json]) -> None:
+        self._take_off()
+        lines, head, signature = chained(entries, self._head, self._signer, self._begins)
+        view = memoryview(lines)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+            os.fsync(self._descriptor)
+        except OSError:
+            with suppress(OSError):
+                self._take_off()
+            raise
+        self._length += len(lines)
+        self._head, self._begins = head, False
+        self._note_head(signature)
 
-    def _end_line(self) -> None:
-        """Ends a line that a full disk or a crash cut off, so that the next one is whole."""
+    def _take_off(self) -> None:
+        """Takes off what a full disk or a crash left behind the last line. Where the file cannot be cut, that ends as a line which is no part of the chain."""
         size = os.fstat(self._descriptor).st_size
-        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
-            os.write(self._descriptor, b"\n")
+        if size > self._length:
+            try:
+                os.ftruncate(self._descriptor, self._length)
+            except PermissionError:  # a file that may only grow
+                if os.pread(self._descriptor, 1, size - 1) != b"\n":
+                    os.write(self._descriptor, b"\n")
+                self._resume(self._head)
+        elif size < self._length:  # copied away, and cut
+            self._resume(self._head)
+
+    def _note_head(self, signature: str) -> None:
+        """Writes the file with the last signed line: by it a log that was cut off is noticed, and the chain goes on in a new file. Not synced: the log is."""
+        data = write_head(self.path, self._head, signature)
+        with suppress(OSError):
+            file = os.open(self.path.with_name(self.path.name + HEAD), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(file, data, 0)
+                os.ftruncate(file, len(data))
+            finally:
+                os.close(file)
 
     def _close(self) -> None:
         if self._descriptor >= 0:

@@ -48,6 +48,7 @@ from keyquorum.sharing.rounding import RoundingGroup
 from .admission import Receivers
 from .audit import NAME as AUDIT_LOG
 from .audit import AuditLog
+from .audit_chain import Signer
 from .connection import Connection, NotConnected
 from .filling import Filling, agreed_pool
 from .kinds import ServedKind, Service, open_kind
