@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import resource
 import socket
@@ -23,7 +24,7 @@ from keyquorum.model.errors import PartyError
 from keyquorum.serve import listener, metrics, wire
 from keyquorum.serve.admission import Receivers
 from keyquorum.serve.audit import AuditLog
-from keyquorum.serve.client import Receiver
+from keyquorum.serve.client import Receiver, _exchanged
 from keyquorum.serve.listener import Listener
 from keyquorum.serve.metrics import Metrics
 from keyquorum.serve.wire import certificate_of, client_context, connect, receive_message, send_message
@@ -505,3 +506,45 @@ def test_finding_06_blocked_silent_readers_of_the_counters(monkeypatch: pytest.M
             each.close()
     finally:
         counters.close()
+
+
+def audited(party: Party) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in party.audit.path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("size", [1001, 200_000, 30 << 20])
+def test_a_request_above_the_limit_is_refused_with_a_line(party: Party, size: int) -> None:
+    """For the receiver, which may be in the middle of its write, and in the audit log."""
+    with party.channel() as channel:
+        answer = _exchanged(channel, {"id": "0123456789"}, bytes(size))
+    assert answer is not None and answer[0]["status"] == "refused" and answer[0]["type"] == "CiphertextError"
+    assert answer[0]["error"] == f"a message of {size:,} bytes is too long: at most 1,000 bytes: send it in parts"
+    (line,) = audited(party)
+    assert (line["result"], line["request"], line["type"]) == ("refused", "0123456789", "CiphertextError")
+    assert party.serves()
+
+
+def test_a_request_of_a_size_that_nobody_has_holds_no_thread_for_long(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "DROP_SECONDS", 0.5)
+    with party.channel() as channel:
+        channel.sendall((20).to_bytes(4, "little") + (1 << 63).to_bytes(8, "little") + b'{"id": "0123456789"}')
+        answer = receive_message(channel, 1000)
+        assert answer is not None and "is too long" in answer[0]["error"]
+        assert channel.recv(1) == b""
+    assert party.serves()
+
+
+@pytest.mark.parametrize("where", ["receive", "parse"])
+def test_a_lack_of_memory_is_a_refused_request(party: Party, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """With a line for the receiver and in the audit log, and no traceback. Other requests are answered."""
+
+    def fails(*args: Any) -> Any:
+        raise MemoryError
+
+    with party.channel() as channel, monkeypatch.context() as patch:
+        patch.setattr(*((wire.MessageMemory, "take", fails) if where == "receive" else (party.listener._key, "read", fails)))
+        send_message(channel, {"id": "0123456789"}, b"hello")
+        answer = receive_message(channel, 1000)
+        assert answer is not None and (answer[0]["status"], answer[0]["type"]) == ("refused", "ResourceError")
+    assert audited(party)[0]["error"] == "no memory for this request at this party: send it again later, or in parts"
+    assert party.serves()

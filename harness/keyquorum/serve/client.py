@@ -197,8 +197,7 @@ class Channels:
             index, channel = item
             party = self._committee.number_of(index)
             try:
-                send_message(channel, head, bodies[index])
-                answer = receive_message(channel, ANSWER_LIMIT)
+                answer = _exchanged(channel, head, bodies[index])
             except (OSError, ConnectionError) as error:
                 raise PartyError(f"party {party}: {error}: nothing was learned, send the request again") from None
             if answer is None:
@@ -261,6 +260,19 @@ class Receiver(Channels):
                     f"party {self._committee.number_of(party)} sent {len(body)} bytes for {count} messages: run the same version everywhere"
                 )
         return summands_of(self._committee, answers, count, modulus)
+
+
+def _exchanged(channel: ssl.SSLSocket, head: Json, body: bytes) -> tuple[Json, bytearray] | None:
+    """The answer to one message. A party that does not take all of it has sent its reason, which is read then."""
+    try:
+        send_message(channel, head, body)
+    except OSError:
+        with suppress(OSError, ConnectionError):
+            answer = receive_message(channel, ANSWER_LIMIT)
+            if answer is not None:
+                return answer
+        raise
+    return receive_message(channel, ANSWER_LIMIT)
 
 
 def _listens(host: str, port: int) -> bool:

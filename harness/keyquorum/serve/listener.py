@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from keyquorum._engine import EngineError
-from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, KeyQuorumError, PartyError
+from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, KeyQuorumError, PartyError, ResourceError
 from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import Json
 
@@ -29,13 +29,15 @@ from .admission import Receivers
 from .audit import LONGEST, AuditLog
 from .kinds.base import ServedKind, is_request_id
 from .requests import Requests
-from .wire import Budget, MessageMemory, receive_message, send_message
+from .wire import Budget, MessageMemory, MessageTooLong, drop, receive_message, send_message
 
 IDLE_SECONDS = 600.0
 HANDSHAKE_SECONDS = 5.0
 """Longest TLS handshake."""
 MESSAGE_SECONDS = 30.0
 """Longest request, from its first byte on, plus one second for each MiB; and longest answer."""
+DROP_SECONDS, LARGE = 5.0, 1 << 62
+"""Longest time for which the rest of a request is read and dropped that the party did not take; and more bytes than any rest has."""
 LAST_SECONDS = 2.0
 """Longest wait for the answers that are under way when the listener is closed."""
 MEMORY = 1 << 30
@@ -198,7 +200,7 @@ class Listener:
                     self._answer(channel)
                 finally:
                     self._channels.remove(channel)
-        except (OSError, ConnectionError, CommitteeError):
+        except (OSError, ConnectionError, CommitteeError, MemoryError):
             pass  # the receiver is gone or sent malformed bytes: its request runs into its deadline
 
     def _handshake(self, raw: socket.socket) -> ssl.SSLSocket:
@@ -234,6 +236,7 @@ class Listener:
         """Answers one request; False if the channel has ended. Nothing of the request stays in memory."""
         channel.settimeout(IDLE_SECONDS)
         with MessageMemory(self._memory, receiver) as memory:
+            unread, message = 0, None
             answer, head, asked, came = b"", {"status": "ok"}, _request_fields({}, None), time.monotonic()
             try:
                 message = receive_message(channel, self._key.limit, MESSAGE_SECONDS, memory)
@@ -247,6 +250,11 @@ class Listener:
                 answer = self._request(receiver, *message)
             except (KeyQuorumError, EngineError) as error:
                 head = _refusal(error)
+            except MessageTooLong as error:
+                head, asked, unread = _refusal(CiphertextError(f"{error}: send it in parts")), _request_fields(error.head, None), error.size
+            except MemoryError:
+                head = _refusal(ResourceError("no memory for this request at this party: send it again later, or in parts"))
+                unread = LARGE if message is None else 0
             try:
                 self._audit.write({"receiver": receiver, **asked, **_answer_fields(head)})
             except AuditError as error:
@@ -255,7 +263,8 @@ class Listener:
             channel.settimeout(MESSAGE_SECONDS)
             send_message(channel, head, answer)
             self._channels.busy(channel, False)
-        return True
+            drop(channel, unread, DROP_SECONDS)
+        return not unread
 
     def _request(self, receiver: str, head: Json, body: bytearray) -> bytes:
         name = head.get("id")

@@ -146,6 +146,25 @@ def send_message(channel: ssl.SSLSocket, head: Json, body: bytes = b"") -> None:
         channel.sendall(memoryview(body)[ONE_WRITE:])
 
 
+class MessageTooLong(ConnectionError):
+    """The body of a message is above the limit, and was not received. ``head``: of the message; ``size``: bytes of the body."""
+
+    def __init__(self, head: Json, size: int, limit: int) -> None:
+        super().__init__(f"a message of {size:,} bytes is too long: at most {limit:,} bytes")
+        self.head, self.size = head, size
+
+
+def drop(channel: ssl.SSLSocket, size: int, seconds: float) -> None:
+    """Reads ``size`` bytes and drops them, for some seconds at most: a sender that is still writing then gets to read its answer."""
+    until = time.monotonic() + seconds
+    while size > 0 and (left := until - time.monotonic()) > 0:
+        channel.settimeout(left)
+        part = len(channel.recv(min(size, 1 << 20)))
+        if not part:
+            return
+        size -= part
+
+
 class Budget:
     """Bytes that messages may take in memory at a time: ``most`` in all, and ``share`` those of one owner."""
 
@@ -219,7 +238,7 @@ def _exactly(channel: ssl.SSLSocket, size: int, deadline: float | None = None, m
 def receive_message(
     channel: ssl.SSLSocket, limit: int, seconds: float | None = None, memory: MessageMemory | None = None
 ) -> tuple[Json, bytearray] | None:
-    """The next message; None if the channel ends. Raises ConnectionError for a malformed message, or a body above ``limit`` bytes, and PartyError if
+    """The next message; None if the channel ends. Raises ConnectionError for a malformed message, :class:`MessageTooLong` for a body above ``limit`` bytes, and PartyError if
     the budget has no memory for the body. ``seconds``: bound on the whole message after its first byte, plus one second for each
     :data:`SLOWEST` bytes (ConnectionError); it changes the timeout of the channel."""
     first = channel.recv(1)
@@ -228,16 +247,18 @@ def receive_message(
     deadline = None if seconds is None else time.monotonic() + seconds
     sizes = first + bytes(_exactly(channel, 11, deadline) or b"")
     head_size, size = int.from_bytes(sizes[:4], "little"), int.from_bytes(sizes[4:], "little")
-    if head_size > HEAD_LIMIT or size > limit:
-        raise ConnectionError(f"a message of {head_size} and {size} bytes is too long: at most {limit} bytes")
+    if head_size > HEAD_LIMIT:
+        raise ConnectionError(f"a message with a head of {head_size} bytes: at most {HEAD_LIMIT} bytes")
     if deadline is not None:
-        deadline += size / SLOWEST
+        deadline += min(size, limit) / SLOWEST
     try:
         head = json_loads(bytes(_exactly(channel, head_size, deadline) or b""))
     except ValueError:
         raise ConnectionError("a message without a readable head") from None
     if not isinstance(head, dict):
         raise ConnectionError("a message without a readable head")
+    if size > limit:
+        raise MessageTooLong(head, size, limit)
     body = _exactly(channel, size, deadline, memory)
     if body is None:
         raise PartyError(f"no memory for a request of {size:,} bytes beside the others: send it again later, or in parts")
