@@ -13,6 +13,7 @@ from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
 from keyquorum.parties.doctor import examine
 from keyquorum.plans.examine import examine_keys
+from keyquorum.serve.examine import examine_serving
 from keyquorum.terminal.output import console, emit, printed
 
 from . import completion
@@ -79,7 +80,7 @@ def doctor(
     party: Annotated[list[int] | None, typer.Option(help="Look from these parties (default: all of this host).")] = None,
     seconds: Annotated[float, typer.Option(help="How long to listen and to try.")] = 10.0,
 ) -> None:
-    """Look at a committee from each party: identities, keys, shares, pools, reachability, fingerprints, versions, clocks; say what to fix.
+    """Look at a committee from each party: identities, keys, shares, pools, what serving needs, reachability, fingerprints, versions, clocks; say what to fix.
 
     Run it at the same time on all hosts: each party listens while it tries the others.
     """
@@ -91,7 +92,7 @@ def doctor(
             raise CommitteeError(f"there is no party {index} in {folder}: choose 0 to {committee.size - 1}")
     if not parties:
         raise CommitteeError(f"{folder}: no party of the committee is on this host: run keyquorum init with --me")
-    for line in (*examine_keys(committee, parties), *examine(committee, parties, seconds)):
+    for line in (*examine_keys(committee, parties), *examine_serving(committee, parties), *examine(committee, parties, seconds)):
         printed.print(f"{'ok ' if line.ok else 'FIX'}  {line.text}", markup=False)
         findings.append({"ok": line.ok, "text": line.text})
     problems = sum(not found["ok"] for found in findings)
