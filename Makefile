@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf bench-lisss bench-verified parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf bench-lisss bench-served bench-verified parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -31,6 +31,7 @@ help:
 	@echo "make audit-deps    known vulnerabilities and licences of crates and Python packages; exits with 3 (make: 2) where a database cannot be reached"
 	@echo "make differential  1000 random programs on every engine, MP-SPDZ too with MP_SPDZ_HOME (SEED=fresh: others)"
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
+	@echo "make bench-served  a served committee: requests a second and latency, of one client and of many (ADD=1: keep rows of other commits)"
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties, beside figure 5 of the paper on a threshold OPRF"
 	@echo "make bench-verified  products and random bits of mal-rep-field, mal-rep-ring and mal-shamir, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
@@ -145,6 +146,9 @@ test-containers: build
 
 bench-toprf: build
 	$(PY) -m keyquorum.bench.toprf
+
+bench-served: build
+	$(PY) -m keyquorum.bench.service $(if $(ADD),--add)
 
 bench-lisss: build
 	$(PY) -m keyquorum.bench.lisss

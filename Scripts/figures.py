@@ -343,6 +343,50 @@ def toprf() -> list[str]:
     return lines
 
 
+def _engine_rate(protocol: str, parties: str) -> str:
+    """LWE decryptions a second of the engine alone, and the batch."""
+    for row in _rows("decrypt"):
+        if (row["parameters"], row["variant"], row["protocol"], row["n"]) == ("lwe64-p2", "round_ltz_circuit", protocol, parties):
+            return f"{int(row['per_s']):,} (batch {int(row['items']):,})"
+    return "–"
+
+
+def served() -> list[str]:
+    """What a receiver gets of a served committee, beside the engine alone."""
+    rows = _rows("served")
+    if not rows:
+        return []
+    lines = [
+        "",
+        f"A served committee (LWE, `{rows[0]['parameters']}`), pool filled before, parties and clients on one machine ({rows[0]['cores']} cores), over TLS, no added delay; each client sends its next request when it "
+        "has the answer to the last one: `make bench-served`. Engine alone: LWE ciphertexts a second, in a batch in memory.",
+        "",
+        "| protocol | parties | clients | ciphertexts a request | requests a second | LWE a second | engine alone | p50, ms | p99, ms | CPU of a party a request, ms | commit |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        lines.append(
+            f"| `{row['protocol']}` | {row['n']} | {row['clients']} | {row['ciphertexts']} | {row['per_s']}{_loaded(row)} | {int(row['lwe_per_s']):,} | {_engine_rate(row['protocol'], row['n'])} | "
+            f"{row['p50_ms']} | {row['p99_ms']} | {row['cpu_ms']} | {row['commit']} |"
+        )
+    return lines
+
+
+def _of_served() -> list[Row]:
+    """One client and many, one ciphertext a request, as the last commit in the table has them."""
+    every = _rows("served")
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for row in every:
+        if row["commit"] == every[-1]["commit"] and row["ciphertexts"] == "1" and row["clients"] in ("1", "32"):
+            clients = "1 client" if row["clients"] == "1" else f"{row['clients']} clients"
+            said = f"{clients}: {row['per_s']} requests/s, p50 {row['p50_ms']} ms, p99 {row['p99_ms']} ms{_loaded(row)}"
+            cells.setdefault((row["protocol"], row["n"]), {})[row["clients"]] = said
+    return [
+        ("LWE decryptions, served, one a request", f"`{protocol}`, {n}", "; ".join(said.values()), f"engine alone: {_engine_rate(protocol, n)}")
+        for (protocol, n), said in cells.items()
+    ]
+
+
 def sweeps() -> list[str]:
     """The table of threat models and some plots, from the sweeps in results/bench."""
     try:
@@ -419,6 +463,7 @@ def _of_benches() -> list[Row]:
             cpu = f", CPU of a party {_cpu(row)} µs each" if row.get("online_cpu_us") else ""
             figure = f"{int(row['per_s']):,} a second (batch {int(row['items']):,}{cpu}; no added delay)"
             rows.append(("LWE decryptions, online", f"`{row['protocol']}`, 2", figure, "–"))
+    rows += _of_served()
     for row in _rows("tfhe")[:1]:
         figure = f"{row['seconds']} s, {row['sent_mb']} MB sent and {row['memory_mb']} MB of memory a party"
         rows.append(
@@ -476,7 +521,7 @@ def main() -> int:
     if not rest:
         print(f"error: README.md has no mark {BEGIN}", file=sys.stderr)
         return 1
-    tables = [*sweeps(), *keygen(), *lwe(), *dishonest(), *verified(), *gmpfhe(), *tfhe(), *ajax(), *toprf(), *parity()]
+    tables = [*sweeps(), *keygen(), *lwe(), *served(), *dishonest(), *verified(), *gmpfhe(), *tfhe(), *ajax(), *toprf(), *parity()]
     if tables:
         (ROOT / "results" / "README.md").write_text("\n".join(["# Measured", *tables, ""]))
     path.write_text(f"{head}{BEGIN}\n" + "\n".join(["## Measured", *chosen()]) + f"\n{END}{tail}")

@@ -108,6 +108,31 @@ def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
     assert "in batches of 4,096 to 20,000, without any delay of links" in text
 
 
+def test_what_is_served_stands_beside_the_engine(figures: ModuleType, tmp_path: Path) -> None:
+    """README.md has the cells of the last commit, one ciphertext a request; the table has all."""
+    (tmp_path / "results").mkdir()
+    engine = {"variant": "round_ltz_circuit", "parameters": "lwe64-p2", "protocol": "semi2k", "n": 2, "items": 20000, "per_s": 151560}
+    more = {"online_us": 6.6, "offline_us": 21.9, "rounds": 9, "rounds_in_all": 9, "latency_ms": 0, "online_cpu_us": 12.0, "cores": 2}
+    write_table(tmp_path / "results" / "decrypt.csv", [engine | more])
+    row = {"protocol": "semi2k", "n": 2, "parameters": "lwe64-p2", "ciphertexts": 1, "cpu_ms": "4.00", "busy": "0.00", "cores": 2}
+    write_table(
+        tmp_path / "results" / "served.csv",
+        [
+            row | {"clients": 1, "per_s": "18.0", "lwe_per_s": 18, "p50_ms": "54.0", "p99_ms": "71.0", "commit": "before"},
+            row | {"clients": 1, "per_s": "106.0", "lwe_per_s": 106, "p50_ms": "8.6", "p99_ms": "19.0", "commit": "after"},
+            row | {"clients": 32, "per_s": "365.0", "lwe_per_s": 365, "p50_ms": "80.0", "p99_ms": "300.0", "commit": "after", "busy": "1.5"},
+            row | {"clients": 8, "per_s": "53.0", "lwe_per_s": 5310, "p50_ms": "87.0", "p99_ms": "329.0", "commit": "after", "ciphertexts": 100},
+        ],
+    )
+    assert figures.main() == 0
+    served = "1 client: 106.0 requests/s, p50 8.6 ms, p99 19.0 ms; 32 clients: 365.0 requests/s, p50 80.0 ms, p99 300.0 ms (started under load)"
+    front = (tmp_path / "README.md").read_text()
+    assert f"| LWE decryptions, served, one a request | `semi2k`, 2 | {served} | engine alone: 151,560 (batch 20,000) |" in front
+    text = (tmp_path / "results" / "README.md").read_text()
+    assert "| `semi2k` | 2 | 1 | 1 | 18.0 | 18 | 151,560 (batch 20,000) | 54.0 | 71.0 | 4.00 | before |" in text
+    assert "| `semi2k` | 2 | 8 | 100 | 53.0 | 5,310 |" in text
+
+
 def test_throughput_over_links_stands_beside_the_paper(figures: ModuleType, tmp_path: Path) -> None:
     """The paper's figure is for links of 1 ms: our figures of these links are beside it, with a note if other work ran."""
     cases = [c for c in cases_of("decrypt", Axes(protocols=("semi",), parties=(4,), parameters=("lwe64-p2",))) if c.batch > 1]
