@@ -101,6 +101,15 @@ def test_the_compose_file_is_whole() -> None:
     assert "4443:4443" in service["ports"] and service["read_only"] and service["cap_drop"] == ["ALL"]
 
 
+def test_alerts_are_of_metrics_that_are_there() -> None:
+    documented = set(re.findall(r"`(keyquorum_[a-z_]+)", (FOLDER.parents[1] / "docs" / "pages" / "deployment.md").read_text()))
+    (group,) = json.loads((FOLDER / "alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]:
+        assert set(rule) <= {"alert", "expr", "for", "annotations"}
+        assert set(re.findall(r"keyquorum_[a-z_]+", rule["expr"])) <= documented, rule["alert"]
+    assert len({rule["alert"] for rule in group["rules"]}) == len(group["rules"])
+
+
 @pytest.mark.skipif(
     subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode != 0 if shutil.which("docker") else True,
     reason="no Docker Compose here",

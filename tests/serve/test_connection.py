@@ -93,6 +93,9 @@ def test_what_a_refusal_says(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "party 12 since" in str(state.refusal()) and "party 10 since" in str(state.refusal())
     with pytest.raises(NotConnected, match="several parties are away"):
         state.require()
+    monkeypatch.setattr(connection, "SETTLED_SECONDS", 60.0)
+    state.down("party 2 has other options")
+    assert "not connected since" in str(state.refusal()) and "party 2 has other options" in str(state.refusal()), "they are there"
     state.up()
     assert state.away() == {} and state.refusal() is None
     assert issubclass(RefusedUnconnected, Refused)

@@ -47,6 +47,8 @@ class Connection:
         with self._lock:
             if self._up:
                 self._down_since, self._requests_wait_until = time.time(), time.monotonic() + GRACE_SECONDS
+            elif time.monotonic() < self._set_up_since + SETTLED_SECONDS:
+                self._away = None  # it ended for another reason than a party that is not reached
             self._up, self._reason = False, reason
 
     def begins(self) -> None:
