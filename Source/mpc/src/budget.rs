@@ -69,8 +69,9 @@
 use keyquorum_ot::{amplified, vole};
 
 use crate::protocol::authenticated::{
-    KEY_CHECK_BITS, MAC_BITS as ELEMENT_MAC_BITS, SUBSET_SUMS, binary::MAC_BITS,
+    COMBINATIONS, KEY_CHECK_BITS, MAC_BITS as ELEMENT_MAC_BITS, SUBSET_SUMS, binary::MAC_BITS,
 };
+use crate::mac_key::MOST_CUT_OFFS;
 
 /// −log2 of what may go wrong in a key's life.
 pub const TOTAL_BITS: f64 = 40.0;
@@ -124,6 +125,33 @@ pub fn cut_and_choose(n: usize, tests: usize, wrong: usize, opened: usize) -> f6
     log2_choose(n * tests + opened, wrong * tests)
 }
 
+/// −log2 of the chance that a batch of edaBits must leave to wrong numbers, after so many challenges that were cut off.
+pub fn cut_and_choose_bits(cut_offs: u32) -> f64 {
+    ATTEMPT_BITS + 2.4 + 2.0 * (1.0 + f64::from(cut_offs)).log2()
+}
+
+/// The chance of all attempts of a life that ended with a challenge that was cut off.
+pub fn of_cut_offs() -> f64 {
+    let chance = |cut_offs| {
+        let sums = (GRINDING - SUBSET_SUMS as f64).exp2();
+        (-cut_and_choose_bits(cut_offs)).exp2().max(sums)
+    };
+    (0..MOST_CUT_OFFS).map(chance).sum()
+}
+
+/// −log2 of the chance that wrong values modulo 2^k pass a MAC check whose factors could be seen and refused [`MOST_CUT_OFFS`] times. Combinations are divisible by
+/// 2^w more than the values with 2^-w each, and then w bits fewer are to be guessed.
+fn macs_modulo_2_to_the_k() -> f64 {
+    let reached = |w: i32| {
+        let all = f64::from(w) * COMBINATIONS as f64;
+        (f64::from(MOST_CUT_OFFS) * (-all).exp2()).min(1.0)
+    };
+    let gained: f64 = (1..=ELEMENT_MAC_BITS as i32)
+        .map(|w| f64::from(w - 1).exp2() * reached(w))
+        .sum();
+    f64::from(ELEMENT_MAC_BITS) - (1.0 + gained).log2()
+}
+
 /// A way to deviate: −log2 of its chance to win, and to pass unnoticed without having won.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attempt {
@@ -168,8 +196,8 @@ pub fn attempts(prime_bits: Option<u32>) -> Vec<Attempt> {
         attempt("MACs of bits", MAC_BITS as f64, MAC_BITS as f64),
         attempt(
             "wrong numbers in cut and choose",
-            ATTEMPT_BITS,
-            ATTEMPT_BITS,
+            cut_and_choose_bits(0),
+            cut_and_choose_bits(0),
         ),
         attempt(
             "lifted values that differ between domains",
@@ -178,8 +206,8 @@ pub fn attempts(prime_bits: Option<u32>) -> Vec<Attempt> {
         ),
         attempt(
             "MACs modulo 2^k",
-            mac - (mac + 1.0).log2(),
-            mac - (mac + 1.0).log2(),
+            macs_modulo_2_to_the_k(),
+            macs_modulo_2_to_the_k(),
         ),
     ];
     all.push(attempt("words that fit some choice bits", amplified, 1.0));

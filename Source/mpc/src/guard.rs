@@ -1,5 +1,6 @@
 //! Whether a session may go on. After a failed check the adversary may know the honest parties' MAC keys: the session is poisoned,
-//! and the keys that it used are burned, before the error reaches anybody.
+//! and the keys that it used are burned, before the error reaches anybody. After a challenge that was cut off it knows nothing of them, but had an
+//! attempt: the session ends, and the attempt is counted. [`crate::mac_key`] has the argument.
 //!
 //! One guard serves a session, its subgroups and all their engines. It is asked before every operation, and gets every error. It has
 //! the session's MAC keys for itself, from the call that sets them to the end of the session: see [`crate::mac_key`].
@@ -10,10 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Check, EngineError, Result};
-use crate::mac_key::{CURE, ENDED, Hold, MacKeyFile, in_use};
+use crate::mac_key::{CURE, ENDED, Hold, MOST_CUT_OFFS, MacKeyFile, Open, in_use, worn_out};
 
 /// Burned keys that have no file, by their hash, with the cause; for as long as this process lives.
 static BURNED: Mutex<Vec<([u8; 32], String)>> = Mutex::new(Vec::new());
+
+/// Challenges that were cut off under keys that have no file, by their hash.
+static CUT_OFFS: Mutex<Vec<([u8; 32], u32)>> = Mutex::new(Vec::new());
 
 /// Keys that sessions of this process use, by their hash. Those with a file are locked there, too.
 static HELD: Mutex<Vec<[u8; 32]>> = Mutex::new(Vec::new());
@@ -69,10 +73,41 @@ impl Key {
         held(&BURNED).push((self.digest, cause.to_owned()));
         format!("the MAC key is burned: {CURE}")
     }
+
+    /// Challenges that were cut off under this key.
+    fn cut_offs(&self) -> u32 {
+        if let Some(hold) = &self.hold {
+            return hold.cut_offs();
+        }
+        let all = held(&CUT_OFFS);
+        let ours = all.iter().find(|(digest, _)| *digest == self.digest);
+        ours.map_or(0, |(_, count)| *count)
+    }
+
+    /// Counts one more, and burns a key of which too many were.
+    fn cut_off(&mut self) -> Result<()> {
+        match &mut self.hold {
+            Some(hold) => hold.cut_off()?,
+            None => {
+                let mut all = held(&CUT_OFFS);
+                match all.iter_mut().find(|(digest, _)| *digest == self.digest) {
+                    Some((_, count)) => *count += 1,
+                    None => all.push((self.digest, 1)),
+                }
+            }
+        }
+        if self.cut_offs() >= MOST_CUT_OFFS {
+            self.burn(&worn_out());
+        }
+        Ok(())
+    }
 }
 
 /// A MAC check that had no verdict: what became of it is unknown.
 const CUT_OFF: &str = "a MAC check was cut off in the middle of it";
+
+/// A challenge that had no verdict, before anything was revealed that depends on a key.
+const CHALLENGE_CUT_OFF: &str = "a challenge was cut off before anything of a MAC key was revealed";
 
 #[derive(Default)]
 struct State {
@@ -82,11 +117,13 @@ struct State {
     broken: bool,
     /// Whether products are verified in this session: then it ends with whatever goes wrong.
     verifies: bool,
-    /// What went wrong then, if no check failed.
+    /// What went wrong then, or while a challenge was open, if no check failed.
     ended: Option<String>,
     /// Whether the session has ended, and given its keys back.
     over: bool,
-    /// Verdicts that are open: see [`crate::mac_key`].
+    /// Challenges that are open: see [`crate::mac_key`].
+    challenges: usize,
+    /// Sums that are open.
     revealed: usize,
     /// Whether another program computes under the keys.
     elsewhere: bool,
@@ -247,7 +284,32 @@ impl Guard {
         }
     }
 
-    /// Before a verdict that depends on our keys can be seen, as when our sums of a MAC check are sent: until [`Guard::verified`], whatever
+    /// Challenges that were cut off under our keys, those of the key with most.
+    pub fn cut_offs(&self) -> u32 {
+        let state = held(&self.state);
+        state.keys.iter().map(Key::cut_offs).max().unwrap_or(0)
+    }
+
+    /// Before our part of a toss is opened that decides whether a deviation of before is noticed: until [`Guard::answered`], whatever goes wrong
+    /// is an attempt, which is counted, and ends the session.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`] if it cannot be noted.
+    pub fn challenged(&self) -> Result<()> {
+        held(&self.state).change(|state| state.challenges += 1)
+    }
+
+    /// All that the challenge decides is verified.
+    ///
+    /// # Errors
+    /// As [`Guard::verified`].
+    pub fn answered(&self) -> Result<()> {
+        let mut state = held(&self.state);
+        state.change(|state| state.challenges = state.challenges.saturating_sub(1))?;
+        state.keys.iter().try_for_each(Key::refuse_burned)
+    }
+
+    /// Before sums are sent that show our keys if something was opened wrongly: until [`Guard::verified`], whatever
     /// goes wrong counts as a failed check.
     ///
     /// # Errors
@@ -277,18 +339,24 @@ impl Guard {
         state.keys.iter().try_for_each(Key::refuse_burned)
     }
 
-    /// A local check whose verdict depends on our keys.
+    /// A local check whose verdict depends on our keys. Its verdict is on the disk, whatever it is, before anything else is done: nobody learns that it
+    /// failed before the key is as good as burned. A party that dies before that has told nobody.
     ///
     /// # Errors
-    /// Those of the check, [`Guard::revealed`] and [`Guard::verified`].
+    /// Those of the check, [`EngineError::Store`] if the verdict cannot be noted, and [`EngineError::Burned`] as in [`Guard::verified`].
     pub fn verdict<T>(&self, check: impl FnOnce() -> Result<T>) -> Result<T> {
+        let checked = check();
         if !self.notes_verdicts {
-            return check();
+            return checked;
         }
-        self.revealed()?;
-        let checked = check()?;
-        self.verified()?;
-        Ok(checked)
+        let mut state = held(&self.state);
+        state.refuse_over()?;
+        if checked.is_err() {
+            state.revealed += 1;
+        }
+        state.note_open(true)?;
+        state.keys.iter().try_for_each(Key::refuse_burned)?;
+        checked
     }
 
     /// Every error of the session and its engines passes through here before it is reported. After a failed check the session is poisoned, and
@@ -301,6 +369,10 @@ impl Guard {
         let (check, text) = match error {
             EngineError::Check { check, text } => (check, text),
             other if state.revealed > 0 => (Check::Interrupted, format!("{CUT_OFF}: {other}")),
+            other if state.challenges > 0 => {
+                state.cut_off(&other);
+                return other;
+            }
             other => {
                 if !matches!(other, EngineError::Usage(_) | EngineError::Refused(_)) {
                     state.broken = true;
@@ -325,8 +397,11 @@ impl Guard {
         if !self.reacts || state.over {
             return;
         }
-        if state.open() {
-            state.poison(ENDED);
+        match state.open() {
+            Open::Nothing => {}
+            // What cannot be noted is open on the disk, and counted by the next session.
+            Open::Challenge => drop(state.count_cut_off()),
+            Open::Sums => drop(state.poison(ENDED)),
         }
         state.over = true;
         for key in &mut state.keys {
@@ -349,20 +424,26 @@ fn one_line(text: &str) -> String {
 }
 
 impl State {
-    /// Whether a verdict is open.
-    fn open(&self) -> bool {
-        self.revealed > 0 || self.elsewhere
+    /// What is open.
+    fn open(&self) -> Open {
+        match (self.revealed > 0 || self.elsewhere, self.challenges > 0) {
+            (true, _) => Open::Sums,
+            (false, true) => Open::Challenge,
+            (false, false) => Open::Nothing,
+        }
     }
 
-    /// Changes what verdicts are open, and notes whether there are any.
+    /// Changes what is open, and notes it. Synced: what must outlive the host, and that sums are not open any more, so that a host that loses its power
+    /// burns no key for nothing.
     fn change(&mut self, change: impl FnOnce(&mut Self)) -> Result<()> {
         self.refuse_over()?;
         let before = self.open();
         change(self);
-        match self.open() {
-            open if open != before => self.note_revealed(open),
-            _ => Ok(()),
+        let open = self.open();
+        if open == before {
+            return Ok(());
         }
+        self.note_open(open > before || before == Open::Sums)
     }
 
     fn refuse_over(&self) -> Result<()> {
@@ -374,11 +455,26 @@ impl State {
         Ok(())
     }
 
-    fn note_revealed(&mut self, revealed: bool) -> Result<()> {
+    fn note_open(&mut self, synced: bool) -> Result<()> {
+        let open = self.open();
         self.keys
             .iter_mut()
             .filter_map(|key| key.hold.as_mut())
-            .try_for_each(|hold| hold.revealed(revealed))
+            .try_for_each(|hold| hold.note(open, synced))
+    }
+
+    /// A challenge was cut off: an attempt is counted, and the session is over, in which the adversary could use what it had won. What cannot be noted
+    /// stays open on the disk, and is counted by the next session.
+    fn cut_off(&mut self, error: &EngineError) {
+        drop(self.count_cut_off());
+        self.broken = true;
+        let cause = one_line(&format!("{CHALLENGE_CUT_OFF}: {error}"));
+        self.ended.get_or_insert(cause);
+    }
+
+    fn count_cut_off(&mut self) -> Result<()> {
+        self.challenges = 0;
+        self.keys.iter_mut().try_for_each(Key::cut_off)
     }
 
     fn break_off(&mut self, error: &EngineError) {

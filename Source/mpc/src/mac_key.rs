@@ -44,8 +44,41 @@ pub(crate) const CURE: &str = "make a new committee and new keys";
 /// Why a key is burned under which a session ended with an open verdict.
 pub(crate) const ENDED: &str = "a MAC check was cut off: its session ended in the middle of it";
 
-const IDLE: u8 = b'o';
-const REVEALED: u8 = b'r';
+/// Challenges that may be cut off under a key: for so many the [budget](crate::budget) has room.
+pub const MOST_CUT_OFFS: u32 = 1 << 14;
+
+/// Why a key is burned under which more were.
+pub(crate) fn worn_out() -> String {
+    format!("{MOST_CUT_OFFS} challenges were cut off under it: each is an attempt for who cheats")
+}
+
+/// What a session has open that it may not survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Open {
+    /// Nothing.
+    Nothing,
+    /// The toss that decides whether a deviation is noticed.
+    Challenge,
+    /// Sums that show a key, if something was opened wrongly; or a check that failed.
+    Sums,
+}
+
+impl Open {
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Nothing => b'o',
+            Self::Challenge => b'c',
+            Self::Sums => b'r',
+        }
+    }
+}
+
+/// What is kept of the session that uses a key, or of the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kept {
+    open: Open,
+    cut_offs: u32,
+}
 
 /// The file of a MAC key.
 #[derive(Clone, Debug)]
@@ -127,24 +160,44 @@ impl MacKeyFile {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             file => file.map_err(|e| self.unreadable(&e))?,
         };
-        if state(&mut file).map_err(|e| self.unreadable(&e))? != REVEALED {
+        if kept(&mut file).map_err(|e| self.unreadable(&e))?.open != Open::Sums {
             return Ok(());
         }
         match file.try_lock() {
-            Ok(()) => self.burn_if_left_open(&mut file),
+            Ok(()) => self.burn_if_left_open(&mut file).map(drop),
             Err(TryLockError::WouldBlock) => Ok(()), // it runs
             Err(TryLockError::Error(error)) => Err(self.unreadable(&error)),
         }
     }
 
-    /// Burns the key if the last session, which does not run any more, left this state.
-    fn burn_if_left_open(&self, file: &mut File) -> Result<()> {
-        if state(file).map_err(|e| self.unreadable(&e))? != REVEALED {
-            return Ok(());
-        }
-        let done = self.burn(ENDED);
+    /// Burns the key if the last session, which does not run any more, left its sums open. Returns the challenges that were cut off, its own included.
+    fn burn_if_left_open(&self, file: &mut File) -> Result<u32> {
+        let Kept { open, cut_offs } = kept(file).map_err(|e| self.unreadable(&e))?;
+        let cut_offs = cut_offs.saturating_add(u32::from(open == Open::Challenge));
+        let cause = match open {
+            Open::Sums => ENDED.to_owned(),
+            _ if cut_offs >= MOST_CUT_OFFS => worn_out(),
+            _ => return Ok(cut_offs),
+        };
+        let done = self.burn(&cause);
         self.refuse_burned()?;
-        Err(EngineError::Burned(format!("{ENDED}: {done}")))
+        Err(EngineError::Burned(format!("{cause}: {done}")))
+    }
+
+    /// Challenges that were cut off under this key, of [`MOST_CUT_OFFS`].
+    ///
+    /// # Errors
+    /// As [`MacKeyFile::check`].
+    pub fn cut_offs(&self) -> Result<u32> {
+        self.check()?;
+        let mut file = match File::open(self.beside(".session")) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            file => file.map_err(|e| self.unreadable(&e))?,
+        };
+        let Kept { open, cut_offs } = kept(&mut file).map_err(|e| self.unreadable(&e))?;
+        // One that is open is cut off if its session does not run any more.
+        let left = open == Open::Challenge && file.try_lock_shared().is_ok();
+        Ok(cut_offs.saturating_add(u32::from(left)))
     }
 
     /// Marks the key as burned by this check, on the disk; returns what was done, for the error message.
@@ -201,20 +254,23 @@ impl MacKeyFile {
             ))
         };
         let mut file = self.session_file(&path).map_err(failed)?;
+        let mut cut_offs = kept(&mut file).map_err(failed)?.cut_offs;
         if exclusive {
-            match file.try_lock() {
+            cut_offs = match file.try_lock() {
                 Ok(()) => self.burn_if_left_open(&mut file)?,
                 Err(TryLockError::WouldBlock) => return Err(self.in_use(&mut file)),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
+            };
             // Of a session that ended since.
             self.refuse_burned()?;
         }
-        let line = format!("{}{:>10}\n", char::from(IDLE), std::process::id());
-        file.seek(SeekFrom::Start(0))
-            .and_then(|_| file.write_all(line.as_bytes()))
-            .map_err(failed)?;
-        Ok(Hold { file, path })
+        let mut hold = Hold {
+            file,
+            path,
+            cut_offs,
+        };
+        hold.note(Open::Nothing, false)?;
+        Ok(hold)
     }
 
     /// The file of states, which is there on the disk when this returns.
@@ -254,28 +310,40 @@ pub(crate) fn in_use(prefix: &str, process: Option<u32>) -> EngineError {
 pub struct Hold {
     file: File,
     path: PathBuf,
+    cut_offs: u32,
 }
 
 impl Hold {
-    /// Notes that a verdict is open, or that it was good. The former is on the disk when this returns: it must outlive the host. It costs
-    /// 0.4 ms on ext4 on a virtual disk (the median of 100; 2 to 8 ms while others write to the disk), and 1 µs on tmpfs, once a verdict. The
-    /// latter is not synced: a host that loses its power within seconds of a good verdict may burn a key for nothing.
+    /// Challenges that were cut off under the key.
+    pub fn cut_offs(&self) -> u32 {
+        self.cut_offs
+    }
+
+    /// Notes what is open. `synced`: it is on the disk when this returns, which costs 0.4 ms on ext4 on a virtual disk (the median of 100; 2 to 8 ms while others write
+    /// to the disk), and 1 µs on tmpfs. It takes as long whatever is noted: the whole line is written.
     ///
     /// # Errors
     /// [`EngineError::Store`] if it cannot be noted.
-    pub fn revealed(&mut self, revealed: bool) -> Result<()> {
-        let state = if revealed { REVEALED } else { IDLE };
-        self.file
-            .seek(SeekFrom::Start(0))
-            .and_then(|_| self.file.write_all(&[state]))
-            .and_then(|()| {
-                if revealed {
-                    self.file.sync_data()
-                } else {
-                    Ok(())
-                }
+    pub(crate) fn note(&mut self, open: Open, synced: bool) -> Result<()> {
+        let (state, process) = (char::from(open.byte()), std::process::id());
+        let line = format!("{state}{process:>10}{:>10}\n", self.cut_offs);
+        let noted = self.file.seek(SeekFrom::Start(0));
+        noted
+            .and_then(|_| self.file.write_all(line.as_bytes()))
+            .and_then(|()| match synced {
+                true => self.file.sync_data(),
+                false => Ok(()),
             })
             .map_err(|error| EngineError::Store(format!("{}: {error}", self.path.display())))
+    }
+
+    /// Counts a challenge that was cut off. On the disk when this returns.
+    ///
+    /// # Errors
+    /// As [`Hold::note`].
+    pub(crate) fn cut_off(&mut self) -> Result<()> {
+        self.cut_offs = self.cut_offs.saturating_add(1);
+        self.note(Open::Nothing, true)
     }
 
     /// Gives the key back. An orderly end is on the disk when this returns, if it can be.
@@ -284,12 +352,22 @@ impl Hold {
     }
 }
 
-/// The state that is noted; that of a session that wrote none is idle.
-fn state(file: &mut File) -> std::io::Result<u8> {
-    let mut state = Vec::new();
+/// What is kept; of a session that wrote nothing, nothing is open. A file of an earlier build has no count.
+fn kept(file: &mut File) -> std::io::Result<Kept> {
+    let mut line = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    file.take(1).read_to_end(&mut state)?;
-    Ok(state.first().copied().unwrap_or(IDLE))
+    file.take(21).read_to_end(&mut line)?;
+    let open = match line.first() {
+        Some(b'r') => Open::Sums,
+        Some(b'c') => Open::Challenge,
+        _ => Open::Nothing,
+    };
+    let count = line.get(11..).map(str::from_utf8);
+    let count = count.and_then(|count| count.ok()?.trim().parse().ok());
+    Ok(Kept {
+        open,
+        cut_offs: count.unwrap_or(0),
+    })
 }
 
 fn one_line(text: &str) -> String {

@@ -97,6 +97,7 @@ fn total(values: u64, parties: u32, prime_bits: u32) -> f64 {
     // Of its tests: parties · width ≤ 2^61 − 2^23.
     let width = ((1 << 61) - (1 << 23)) / u64::from(parties);
     of_attempts(Some(prime_bits))
+        + of_cut_offs()
         + lift(values, bits).hypot(lift_tests(values, width))
         + residues(ELEMENTS * values, parties - 1, 61)
 }
@@ -109,7 +110,7 @@ fn finding_08_blocked_everything_of_a_life_together() {
         assert!(sum < most, "{parties} parties: 2^{:.2}", sum.log2());
     }
     // A pool of 10^7 items has attempts alone: masks and pads modulo 2^k are exactly uniform.
-    assert!(of_attempts(None) < most);
+    assert!(of_attempts(None) + of_cut_offs() < most);
     // The shortest primes are too short, as documented.
     assert!(of_attempts(Some(SHORTEST_PRIME)) < most);
     assert!(of_attempts(Some(SHORTEST_PRIME - 2)) > most);

@@ -150,11 +150,15 @@ impl Session {
         adversary: Corruption,
     ) -> Result<Authenticated<A>> {
         let bits = self.authenticated_bits(options, Corruption::clone(&adversary))?;
-        let MacLinks { links, key } = self.mac_links()?;
+        let MacLinks {
+            links,
+            key,
+            cut_offs,
+        } = self.mac_links()?;
         let peers = links
             .iter()
             .map(|link| link.as_ref().map(|link| link.peer(index)));
-        Ok(Authenticated::new(
+        let mut protocol = Authenticated::new(
             (self.party, &key),
             domains,
             peers.collect(),
@@ -162,7 +166,9 @@ impl Session {
             self.private_prg(index, options)?,
             bits,
             adversary,
-        ))
+        );
+        protocol.cut_offs = cut_offs;
+        Ok(protocol)
     }
 }
 

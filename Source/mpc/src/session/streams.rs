@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use super::{EngineOptions, Seed, Session, control, os_random};
 use crate::error::{EngineError, Result};
 use crate::links::{Link, establish};
+use crate::mac_key::MOST_CUT_OFFS;
 use crate::protocol::{Channel, SubsetStream, subsets};
 use crate::value::zip;
 
@@ -16,6 +17,8 @@ use crate::value::zip;
 pub(crate) struct MacLinks {
     pub(crate) links: Vec<Option<Link>>,
     pub(super) key: MacKey,
+    /// Challenges that were cut off under them: the same number at all parties.
+    pub(super) cut_offs: u32,
 }
 
 pub(super) fn derive(label: &str, secret: &[u8], index: u64, extra: &[u8]) -> Seed {
@@ -133,15 +136,37 @@ impl Session {
         if let Some(links) = self.lock()?.mac_links.clone() {
             return Ok(links);
         }
+        let cut_offs = self.most_cut_offs()?;
         let key = match &self.lock()?.mac_key {
             Some(key) => key.clone(),
             None => MacKey::random().map_err(|e| EngineError::usage(e.to_string()))?,
         };
         let parameters = Parameters::default().with_macs();
         let links = establish(self, "bits", parameters, || link_key(Some(key.clone())))?;
-        let links = MacLinks { links, key };
+        let links = MacLinks {
+            links,
+            key,
+            cut_offs,
+        };
         self.lock()?.mac_links = Some(links.clone());
         Ok(links)
+    }
+
+    /// Challenges that were cut off under the keys of this session, those of the party with most: what must resist them is made larger by all. One message to
+    /// each peer.
+    fn most_cut_offs(&self) -> Result<u32> {
+        let all = self.all_gather(&self.guard.cut_offs().to_le_bytes())?;
+        let mut most = 0;
+        for (party, theirs) in all.iter().enumerate() {
+            let count = theirs.as_slice().try_into().map(u32::from_le_bytes);
+            let count = count.ok().filter(|count| *count < MOST_CUT_OFFS);
+            most = most.max(count.ok_or_else(|| {
+                EngineError::protocol(format!(
+                    "party {party} sent no count of the challenges that were cut off under its MAC key: start all parties with the same version"
+                ))
+            })?);
+        }
+        Ok(most)
     }
 
     pub(super) fn private_prg(&self, index: u64, options: &EngineOptions) -> Result<Prg> {

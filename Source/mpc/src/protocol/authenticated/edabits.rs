@@ -76,7 +76,7 @@ pub(super) fn task<A: Arithmetic>(batch: Batch) -> SendFn<Authenticated<A>, ()> 
     let cut = and_then(summed, move |_, numbers| cut_off(batch, numbers));
     and_then(cut, |_, numbers: Numbers<A>| {
         Ok(then(check(), move |p: &mut Authenticated<A>, ()| {
-            p.bits.guard.verified()?;
+            p.bits.guard.answered()?;
             p.preprocessing.put_edabits(numbers.elements, &numbers.rows)
         }))
     })

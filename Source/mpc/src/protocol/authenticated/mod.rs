@@ -48,6 +48,7 @@ use openings::open;
 use preprocessing::Preprocessing;
 pub(crate) use subset_sums::CHECKS as SUBSET_SUMS;
 use verify::Verifier;
+pub(crate) use verify::COMBINATIONS;
 
 /// Component vectors of a share of elements.
 const PARTS: usize = 2;
@@ -84,6 +85,8 @@ pub struct Authenticated<A: Arithmetic> {
     keys_checked: bool,
     verifier: Verifier<A::E>,
     preprocessing: Preprocessing<A::E>,
+    /// Challenges that were cut off under the keys of this session.
+    pub(crate) cut_offs: u32,
     /// Whether the program opens something in the next round.
     opens: bool,
     /// Whether openings under masks are verified together, before something else is opened.
@@ -152,6 +155,7 @@ impl<A: Arithmetic> Authenticated<A> {
             keys_checked: parties < 3,
             verifier: Verifier::default(),
             preprocessing: Preprocessing::new(parties),
+            cut_offs: 0,
             opens: false,
             deferred: false,
             exposed: false,

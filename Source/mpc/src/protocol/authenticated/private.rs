@@ -4,7 +4,7 @@
 use zeroize::Zeroizing;
 
 use super::binary::{Toss, finish_challenge, start_toss};
-use super::values::{Given, authenticate, check_sums};
+use super::values::{Given, MASKS, authenticate, check_sums};
 use super::{Arithmetic, Authenticated, bits};
 use crate::error::Result;
 use crate::task::{SendFn, and_then, join, then, within};
@@ -20,7 +20,7 @@ pub(super) struct Private<A: Arithmetic> {
 }
 
 /// `lanes` lanes of random bits of every party, in the order of the parties, and the `n` elements that `elements` makes of our own;
-/// and a toss of which nobody knew anything before: a challenge, which the caller closes (`Guard::verified`) when all that it decides is
+/// and a toss of which nobody knew anything before: a challenge, which the caller closes (`Guard::answered`) when all that it decides is
 /// verified. Every party's elements have MACs, whatever they are. Four rounds.
 pub(super) fn shared<A: Arithmetic>(
     lanes: usize,
@@ -36,17 +36,17 @@ pub(super) fn shared<A: Arithmetic>(
             let values = if owner == p.me {
                 let ours = elements(p, &known)?;
                 same(ours.len(), n)?;
-                // One more masks the check, and is taken off.
-                let mut values = Zeroizing::new(Vec::with_capacity(n + 1));
+                // More of them mask the check, and are taken off.
+                let mut values = Zeroizing::new(Vec::with_capacity(n + MASKS));
                 values.extend_from_slice(&ours);
-                values.extend_from_slice(&p.draw(1));
+                values.extend_from_slice(&p.draw(MASKS));
                 Some(values)
             } else {
                 None
             };
             list.push(Given {
                 owner: Some(owner),
-                n: n + 1,
+                n: n + MASKS,
                 values,
             });
         }

@@ -20,7 +20,7 @@ use crate::task::{SendFn, and_then, join, then, within};
 use crate::value::{Share, same};
 
 /// Subset sums that are verified, each under a random element of its own.
-pub(crate) const CHECKS: usize = 48;
+pub(crate) const CHECKS: usize = 64;
 
 /// Checks these shares of what was made, under a toss that everybody is committed to since; returns it with a toss of which nobody knew
 /// anything before the check was done. Seven rounds, eight among more than two parties.
@@ -39,7 +39,7 @@ pub(super) fn check<A: Arithmetic, T: Send + 'static>(
         let both = join(
             check_each((Check::SubsetSums, Site::SubsetSums), sums, values),
             verify::check(),
-            |p: &mut Authenticated<A>, (), ()| p.bits.guard.verified(),
+            |p: &mut Authenticated<A>, (), ()| p.bits.guard.answered(),
         );
         let toss = within(start_toss(), bits::<A>);
         Ok(join(both, toss, |_, (), toss| Ok((made, toss))))

@@ -2,8 +2,8 @@
 //!
 //! A party that has x_i multiplies it with the key of every peer (`keyquorum_ot::vole`); x_i·α_i and its shares of the products
 //! are its share of the MAC, the shares of the products at the peers are theirs. A party that gives different words to
-//! different digits or peers makes MACs that do not fit: a random sum of all, masked by one more, is opened and verified (MASCOT,
-//! CCS 2016, figure 5). Three rounds.
+//! different digits or peers makes MACs that do not fit: [`MASKS`] random sums of all, each masked by one more, are opened and verified (MASCOT,
+//! CCS 2016, figure 5, with one). Three rounds.
 
 use keyquorum_math::Element;
 use zeroize::{Zeroize, Zeroizing};
@@ -14,7 +14,7 @@ use super::{Arithmetic, Authenticated, bits, open};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, and_then, join, then, within};
-use crate::value::{Share, zip};
+use crate::value::{Share, same, zip};
 
 /// Elements that get MACs.
 pub(super) struct Given<E: Element> {
@@ -115,7 +115,10 @@ fn no_mask() -> EngineError {
     EngineError::internal("a random sum of shares without its mask")
 }
 
-/// Opens a random sum of these shares; the last element of each masks it and is taken off.
+/// Random sums that are opened of elements that get MACs, each under an element that masks it: who sees the factors first and does not like them may break off.
+pub(super) const MASKS: usize = 2;
+
+/// Opens random sums of these shares; the last [`MASKS`] elements of each mask them and are taken off.
 pub(super) fn check_sums<A: Arithmetic>(
     mut shares: Vec<Share<A::E>>,
     seed: &Toss,
@@ -125,22 +128,26 @@ pub(super) fn check_sums<A: Arithmetic>(
         let mut stream = public(&seed, 1);
         let mut sums = Share::zeros(super::PARTS, 0);
         for share in &mut shares {
-            let n = share.len().checked_sub(1).ok_or_else(no_mask)?;
-            let mut factors = vec![p.domain.zero(); n];
-            p.domain.random(&mut stream, &mut factors);
+            let n = share.len().checked_sub(MASKS).ok_or_else(no_mask)?;
             if share.parts.len() != sums.parts.len() {
                 return Err(no_mask());
             }
-            for (sum, part) in sums.parts.iter_mut().zip(&mut share.parts) {
-                let mask = part.pop().ok_or_else(no_mask)?;
-                sum.push(p.domain.add(mask, p.domain.dot(part, &factors)));
+            let mut factors = vec![p.domain.zero(); n];
+            for left in (n..n + MASKS).rev() {
+                p.domain.random(&mut stream, &mut factors);
+                for (sum, part) in sums.parts.iter_mut().zip(&mut share.parts) {
+                    same(part.len(), left + 1)?;
+                    let mask = part.pop().ok_or_else(no_mask)?;
+                    let values = part.get(..n).ok_or_else(no_mask)?;
+                    sum.push(p.domain.add(mask, p.domain.dot(values, &factors)));
+                }
             }
         }
         then(open(sums), move |_, _| Ok(shares))(p, out)
     })
 }
 
-/// [`authenticate`] with its check; every list is one longer than what comes back.
+/// [`authenticate`] with its check; every list is longer by [`MASKS`] than what comes back.
 pub(super) fn checked<A: Arithmetic>(
     list: Vec<Given<A::E>>,
 ) -> SendFn<Authenticated<A>, Vec<Share<A::E>>> {
@@ -164,14 +171,14 @@ pub(super) fn random_elements<A: Arithmetic>(
         let mut known = Vec::with_capacity(wanted.len());
         for (owner, n) in &wanted {
             let ours = owner.is_none_or(|owner| owner == p.me);
-            let values = ours.then(|| p.draw(n + 1));
+            let values = ours.then(|| p.draw(n + MASKS));
             known.push(match (&values, owner) {
                 (Some(values), Some(_)) => values.iter().take(*n).copied().collect(),
                 _ => vec![p.domain.zero(); *n],
             });
             list.push(Given {
                 owner: *owner,
-                n: n + 1,
+                n: n + MASKS,
                 values,
             });
         }

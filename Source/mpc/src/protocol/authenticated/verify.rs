@@ -2,8 +2,8 @@
 //!
 //! For every opened y each party keeps σ_i = m_i − y·α_i, whose sum over the parties is zero if y is true. The check tosses
 //! factors after all was opened; the parties commit to their sums of σ_i times the factors, then open them: the total must
-//! vanish. MASCOT (CCS 2016), figure 6; modulo 2^(k + s) a wrong value modulo 2^k passes with probability 2^-(s − log(s + 1)): SPDZ2k
-//! (CRYPTO 2018), section 4. Bits are checked at the same time.
+//! vanish. MASCOT (CCS 2016), figure 6; modulo 2^(k + s): SPDZ2k (CRYPTO 2018), section 4, where a wrong value modulo 2^k passes one combination with probability
+//! 2^-(s − log(s + 1)). [`COMBINATIONS`] are verified at once ([`crate::budget`]). Bits are checked at the same time.
 
 use std::mem::take;
 
@@ -22,6 +22,10 @@ use crate::value::{Share, same, zip};
 
 /// Elements that may be opened before they are verified: 4 MB.
 pub(super) const MOST_PENDING: usize = 1 << 18;
+
+/// Combinations that are verified at once. Who sees their factors first may break off until they suit it, which is counted and not
+/// punished: modulo 2^k one combination that is divisible by 2^w, under which w bits fewer of a key are to be guessed, needs 2^w attempts, and four need 2^4w.
+pub(crate) const COMBINATIONS: usize = 4;
 
 /// Most values whose MACs are verified one by one where checks are deferred: 16 bytes each, instead of two rounds for a toss.
 pub(super) const MOST_SINGLE: usize = 1 << 8;
@@ -65,15 +69,12 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
     Box::new(move |p, out| {
         let mut differences = take(&mut p.verifier.differences);
         let sums = and_then(challenge(), move |p: &mut Authenticated<A>, seed| {
-            let mut factors = vec![p.domain.zero(); differences.len()];
-            p.domain.random(&mut public(&seed, 0), &mut factors);
-            let sum = p.domain.dot(&factors, &differences);
+            let mut sums = combinations(&p.domain, &differences, &seed);
             differences.iter_mut().zeroize();
-            let mut sum = [sum];
             p.adversary
-                .change_elements(Site::CheckSum, None, &p.domain, &mut sum);
-            let [sum] = sum;
-            let mut committed = within(commit(sum.to_u128().to_le_bytes().to_vec()), bits::<A>);
+                .change_elements(Site::CheckSum, None, &p.domain, &mut sums);
+            let bytes = sums.iter().flat_map(|sum| sum.to_u128().to_le_bytes());
+            let mut committed = within(commit(bytes.collect()), bits::<A>);
             if p.parties > 2 {
                 // The check of bits compares all commitments in this round.
                 committed = and_then(committed, |_, committed| Ok(ready(committed)));
@@ -83,11 +84,11 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
                     within(reveal_sums(committed), bits::<A>),
                     |p: &mut Authenticated<A>, all| {
                         saw(p, Site::CheckSum, &all);
-                        for sum in totals(&p.domain, &all, 1)? {
+                        for sum in totals(&p.domain, &all, COMBINATIONS)? {
                             verify_sum(p, Check::ElementMacs, sum)?;
                         }
                         p.bits.guard.verified()?;
-                        p.bits.guard.verified()
+                        p.bits.guard.answered()
                     },
                 ))
             }))
@@ -160,6 +161,17 @@ pub(super) fn check_each<A: Arithmetic>(
             ))
         })(p, out)
     })
+}
+
+/// Random combinations of what is verified, with factors of their own each.
+fn combinations<D: Domain>(domain: &D, differences: &[D::E], seed: &Toss) -> Vec<D::E> {
+    let mut stream = public(seed, 0);
+    let mut factors = vec![domain.zero(); differences.len()];
+    let combination = |_| {
+        domain.random(&mut stream, &mut factors);
+        domain.dot(&factors, differences)
+    };
+    (0..COMBINATIONS).map(combination).collect()
 }
 
 fn saw<A: Arithmetic>(p: &Authenticated<A>, site: Site, all: &[Vec<u8>]) {

@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
 use crate::intercept::intercept;
-use crate::mac_key::MacKeyFile;
+use crate::mac_key::{MacKeyFile, Open};
 use crate::session::{EngineOptions, Session, os_random};
 
 const PRIME: u64 = 1_152_921_504_606_584_833;

@@ -239,10 +239,10 @@ pub(in super::super) fn finish_toss(committed: Committed) -> SendFn<Authenticate
 }
 
 /// [`finish_toss`] of what decides whether a deviation of before is noticed: who gets it first sees that, and may break off instead of
-/// giving its own. As with [`reveal_sums`], until [`Guard::verified`](crate::guard::Guard::verified) whatever goes wrong counts as a failed check.
+/// giving its own. Until [`Guard::answered`](crate::guard::Guard::answered) whatever goes wrong is an attempt, which is counted.
 pub(in super::super) fn finish_challenge(committed: Committed) -> SendFn<AuthenticatedBits, Toss> {
     Box::new(move |p, out| {
-        p.guard.revealed()?;
+        p.guard.challenged()?;
         finish_toss(committed)(p, out)
     })
 }
@@ -324,7 +324,7 @@ pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
                 Ok(then(reveal_sums(committed), |p, all| {
                     verify_sums(p, &all)?;
                     p.guard.verified()?;
-                    p.guard.verified()
+                    p.guard.answered()
                 }))
             }))
         })(p, out)

@@ -5,18 +5,18 @@ use keyquorum_math::DomainKind;
 use super::super::binary::{sliced, words};
 use super::super::private::OPENED;
 use super::super::{Arithmetic, Authenticated, PARTS};
-use crate::budget::{ATTEMPT_BITS, cut_and_choose};
+use crate::budget::{cut_and_choose, cut_and_choose_bits};
 use crate::error::{EngineError, Result};
 use crate::protocol::{EdaBits, lanes};
 use crate::value::Share;
 
 /// The number of tests for each of 64 numbers.
-const MOST_TESTS: usize = 6;
+const MOST_TESTS: usize = 11;
 /// Bits of a number, and numbers, from which on a batch costs less than single bits.
 const SHORTEST: usize = 8;
 const FEWEST: usize = 32;
-/// Bits of a test beyond those of the number, over fields: a sum reveals something of a number with probability 2^-40, and the batch is given
-/// up then, and the MAC key burned.
+/// Bits of a test beyond those of the number, over fields: a sum reveals something of a number with probability 2^-40, and the batch and the session are given
+/// up then.
 const HIDING: usize = 40;
 
 /// −log2 of the probability that `wrong` of `n` numbers pass `tests` tests each.
@@ -24,9 +24,10 @@ fn survival(n: usize, tests: usize, wrong: usize) -> f64 {
     cut_and_choose(n, tests, wrong, OPENED)
 }
 
-/// Tests a number: one wrong number, or all, are what passes most easily.
-fn tests(n: usize) -> usize {
-    let enough = |tests: &usize| survival(n, *tests, 1).min(survival(n, *tests, n)) >= ATTEMPT_BITS;
+/// Tests a number, after so many orders that were seen and cut off: one wrong number, or all, are what passes most easily.
+fn tests(n: usize, cut_offs: u32) -> usize {
+    let bits = cut_and_choose_bits(cut_offs);
+    let enough = |tests: &usize| survival(n, *tests, 1).min(survival(n, *tests, n)) >= bits;
     (1..MOST_TESTS).find(enough).unwrap_or(MOST_TESTS) // enough for every batch
 }
 
@@ -107,7 +108,7 @@ impl<A: Arithmetic> Authenticated<A> {
             full,
             width: if ring { bits } else { full + 1 },
             total: if ring { total.min(bits) } else { total },
-            tests: tests(n),
+            tests: tests(n, self.cut_offs),
         }
     }
 
@@ -143,16 +144,22 @@ impl<A: Arithmetic> Authenticated<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mac_key::MOST_CUT_OFFS;
 
     #[test]
     fn tests_are_enough() {
         for n in [64, 128, 512, 4096, 8192] {
-            for wrong in 1..=n {
-                let found = survival(n, tests(n), wrong);
-                assert!(found >= ATTEMPT_BITS, "{wrong} of {n}: {found}");
+            for cut_offs in [0, 1, 100, MOST_CUT_OFFS] {
+                let (tests, bits) = (tests(n, cut_offs), cut_and_choose_bits(cut_offs));
+                for wrong in 1..=n {
+                    let found = survival(n, tests, wrong);
+                    assert!(found >= bits, "{wrong} of {n}: {found}");
+                }
             }
         }
-        assert_eq!((tests(64), tests(1024), tests(8192)), (6, 4, 3));
+        let sizes = |cut_offs| [64, 1024, 8192].map(|n| tests(n, cut_offs));
+        assert_eq!(sizes(0), [7, 4, 4]);
+        assert_eq!(sizes(100), [8, 6, 5]);
     }
 
     /// Over a field every number is as likely after its sum as before, if the sum is kept; others are not; and few are not kept.

@@ -260,7 +260,7 @@ fn finding_02_blocked_mark_that_cannot_be_written() {
     }
 }
 
-/// An open verdict is synced, a good one is not. A device takes what is written and cannot be synced, which shows it.
+/// What must outlive the host is synced. A device takes what is written and cannot be synced, which shows it.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_open_verdict_is_synced() {
@@ -268,8 +268,8 @@ fn an_open_verdict_is_synced() {
     let path = folder.path().join("mac.key");
     std::os::unix::fs::symlink("/dev/zero", path.with_file_name("mac.key.session")).unwrap();
     let mut hold = MacKeyFile::new(&path).hold().unwrap();
-    hold.revealed(false).unwrap();
-    let text = hold.revealed(true).unwrap_err().to_string();
+    hold.note(Open::Nothing, false).unwrap();
+    let text = hold.note(Open::Sums, true).unwrap_err().to_string();
     assert!(text.contains("mac.key.session: "), "{text}");
 }
 
