@@ -1,11 +1,11 @@
 """Runs the attacks of the security reviews: each must be blocked, and must succeed when its remedy is removed.
 
-Tests are named ``finding_NN_blocked_…`` and ``finding_NN_ablated_…``, in Rust and in Python. Attacks of later reviews have a
+Tests are named ``finding_NN_blocked_…`` and ``finding_NN_ablated_…``, in Rust and in Python. Other attacks have a
 name instead of the number (``two_element_keys_blocked_…``). A finding is blocked if all of its ``blocked`` tests pass, and its ablated
 attack succeeds if all of its ``ablated`` tests pass. A finding without tests of a kind counts as failed.
 
-Prints ``audit: finding=… attack_blocked=… ablated_attack_succeeds=…`` for every finding of the first review, the same with ``attack=`` for every
-other attack, then ``audit: ok findings=12``; exits with 1 otherwise.
+Prints ``audit: finding=… attack_blocked=… ablated_attack_succeeds=…`` for every numbered finding, the same with ``attack=`` for every
+other attack, then ``audit: ok findings=16``; exits with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FINDINGS = range(1, 13)
+FINDINGS = range(1, 17)
 KINDS = ("blocked", "ablated")
 
 TEST = r"(\w+?)_(blocked|ablated)(?:_\w*)?"

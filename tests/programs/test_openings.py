@@ -15,6 +15,8 @@ from keyquorum.dsl import ProgramOptions, comparison
 from keyquorum.dsl.context import Run
 from keyquorum.dsl.program import Program
 
+from .conftest import COMPARES_OVER_FIELDS
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pages" / "bounded-masks.md"
 OPENS = {
@@ -65,6 +67,11 @@ def test_every_opening_is_in_the_table() -> None:
     assert not wrong, f"places that open something, and those in {PAGE.name}, which says under which mask: {wrong}"
 
 
+def test_programs_that_compare_over_fields_are_named() -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| comparisons of shipped programs")]
+    assert len(rows) == 1 and set(re.findall(r"`(\w+)`", rows[0].split("|")[1])) == COMPARES_OVER_FIELDS
+
+
 def test_an_opening_that_is_added_is_found() -> None:
     assert of_a_program(ast.parse("x = sint(1)\n(x + stored(0, 1)).reveal().binary_output()\nsend(x, 0)")) == 2
     assert of_the_language(ast.parse("opened = run.engine.open(x)\nf = engine.open_masked\nos.open(path)\nPath(path).open()")) == 2
@@ -72,6 +79,6 @@ def test_an_opening_that_is_added_is_found() -> None:
 
 def test_a_program_that_compares_over_a_field_is_found() -> None:
     engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", "F_1152921504606584833", "test")
-    run = Run(engine, None, Program(engine, "", "", [], ProgramOptions()))
-    with pytest.raises(AssertionError, match="compares numbers over a field"):
+    run = Run(engine, None, Program(engine, "", "another", [], ProgramOptions()))
+    with pytest.raises(AssertionError, match="another compares numbers over a field"):
         comparison.negative(run, engine.clear(np.array([1])), 8)
