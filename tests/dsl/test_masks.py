@@ -305,6 +305,46 @@ def test_no_mask_serves_twice(tmp_path: Path) -> None:
     assert min(b - a for a, b in pairwise(opened)) > MERSENNE >> 40
 
 
+class _PassesOff(_Watched):
+    """The engine of a party that opens the opposite of [a candidate is too large]."""
+
+    def open(self, a: Any) -> Any:
+        if a.size > 300 and not self._log:
+            a = self._engine.not_(a) if a.kind == "sb" else self._engine.sub(self._engine.clear(np.ones(1, dtype=np.int64)), a)
+        return super().open(a)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "parties", "cheat"),
+    [("mal-rep-field", 3, 0), ("mal-rep-field", 3, None), ("mascot", 2, 0), ("mal-shamir", 3, 0), ("mal-shamir", 3, None)],
+)
+def test_a_candidate_that_is_passed_off_stops_the_run_before_it_masks_anything(
+    tmp_path: Path, protocol: str, parties: int, cheat: int | None
+) -> None:
+    """Party 0 lies about candidates, and with MACs changes what is opened. Party 1 has opened no compared number when it stops."""
+    path, count = tmp_path / "program.mpc", 300
+    path.write_text(f"x = sint.get_input_from(1, size={count}, binary=True)\nprint_ln('%s', x.less_than(0, 18).sum().reveal())\n")
+    log: list[Any] = []
+
+    def one(session: _engine.Session) -> Exception | None:
+        its_log: list[Any] = log if session.party == 1 else []
+        true = session.engine(protocol, f"F_{FAR}", "test")
+        engine = (_PassesOff if session.party == cheat else _Watched)(true, its_log)
+        io = ProgramIO(private_inputs=np.full(count if session.party == 1 else 0, 5, dtype=np.int64), stdout=lambda text: None)
+        try:
+            run_program(engine, path, [], io)  # type: ignore[arg-type]
+        except _engine.EngineError as error:
+            session.abort(str(error))
+            return error
+        return None
+
+    with ThreadPoolExecutor(parties) as pool:
+        errors = list(pool.map(one, _engine.local_sessions(parties, 60.0)))
+    compared = [value for value in log if value.size == count]
+    assert (errors[1] is not None, len(compared)) == ((True, 0) if cheat == 0 else (False, 1))
+    assert cheat is None or any(isinstance(error, _engine.CheckError) for error in errors[1:])
+
+
 # -- cost --------------------------------------------------------------------------------------------------------------------
 
 

@@ -107,11 +107,11 @@ def _below(run: Run, bound: int, size: int) -> Value:
 def _small(run: Run, logic: Logic, rows: list[Value], bound: int, count: int) -> Ints:
     """The places of the numbers with these bits that are below ``bound``, opened."""
     engine = run.engine
-    most = run.clear_ints([bound - 1] * count)
+    most = [(bound - 1) >> i & 1 for i in range(len(rows))]
     if isinstance(logic, PackedBits):
-        above = circuits.below_secret(logic, run.clear_rows(most, len(rows)), rows)
-        large = engine.read_bits(engine.open(circuits.present(above)))
+        public = [engine.clear_bits(np.full(count, bit, dtype=np.uint8)) for bit in most]
+        large = engine.read_bits(engine.open(circuits.present(circuits.below_secret(logic, public, rows))))
     else:
-        public = [run.clear_ints(((bound - 1) >> i & 1,)) for i in range(len(rows))]
+        public = [run.clear_ints((bit,)) for bit in most]
         large = run.canonical(engine.open(circuits.present(circuits.below_secret(logic, public, rows))))
     return np.flatnonzero(large == 0).astype(np.int64)
