@@ -6,6 +6,7 @@ wrong type is found here.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import struct
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import zstandard
-from keyquorum._engine import ShareFile
+from keyquorum._engine import ShareFile, make_identity
 from keyquorum.backends.embedded import Embedded
 from keyquorum.fhe._stream import HEADER_BYTES
 from keyquorum.fhe.keys import galois_element, validate_galois_keys, validate_public_key, validate_relin_keys
@@ -38,7 +39,7 @@ from keyquorum.fhe.seal_format import (
 )
 from keyquorum.fhe.values import fit_values, read_values
 from keyquorum.model.committee import Committee, Party
-from keyquorum.model.errors import PolicyError
+from keyquorum.model.errors import CommitteeError, PolicyError
 from keyquorum.parties import jobs
 from keyquorum.plans import pool_list, pool_store, pools
 from keyquorum.schemes import counts as policy
@@ -53,7 +54,7 @@ from keyquorum.schemes.prf.key import LEGENDRE
 from keyquorum.schemes.seal import receipts
 from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
 from keyquorum.schemes.seal.policy import FloodPolicy
-from keyquorum.serve import daemon, listener, wire
+from keyquorum.serve import admission, daemon, limits, listener, wire
 from keyquorum.serve.kinds import base, decryption, toprf, toprf_macs
 
 from tests.fhe.dealer import Dealer
@@ -560,6 +561,44 @@ def _evaluation_policies() -> list[bytes]:
     return [json.dumps(policy.to_json()).encode() + b"\n" for policy in made]
 
 
+def _parse_limits(data: bytes) -> None:
+    found = limits.read_limits(MemoryFile(limits.NAME, data))  # type: ignore[arg-type]
+    for limit in (*found.all, *(limit for own in found.receivers.values() for limit in own)):
+        assert limits.parse_limit(str(limit).replace(",", "")) == limit
+    with suppress(PolicyError):
+        limits.Meter(found).take("0a" * 32, "receiver-alice", 5, 2)
+
+
+def _limits() -> list[bytes]:
+    made = ({"all": ["20 requests/s", "100000 items/h", "8 waiting"]}, {"receivers": {"receiver-alice": ["5 items/day"], "receiver-bob": []}})
+    return [json.dumps(entry).encode() for entry in made]
+
+
+@cache
+def _receivers_folder() -> Path:
+    made = tempfile.TemporaryDirectory(prefix="kq-fuzz-")
+    atexit.register(made.cleanup)
+    make_identity(f"{made.name}/alice.pem", "alice")
+    return Path(made.name)
+
+
+def _parse_certificate(data: bytes) -> None:
+    """A file in the folder of receivers is admitted or skipped, whatever it has, beside another one that is admitted."""
+    folder = _receivers_folder() / "receivers"
+    folder.mkdir(exist_ok=True)
+    (folder / "bob.crt").write_bytes(_certificates()[0])
+    (folder / "alice.crt").write_bytes(data)
+    found = admission.read_certificates(folder)
+    assert found.admitted and "bob.crt" not in found.skipped
+    for name, reason in found.skipped.items():
+        raise CommitteeError(admission.skipped_text(folder / name, reason))
+
+
+@cache
+def _certificates() -> list[bytes]:
+    return [wire.certificate_of(_receivers_folder() / "alice.pem").encode()]
+
+
 # What peers and receivers send
 
 
@@ -692,6 +731,8 @@ TARGETS: dict[str, Target] = {
         Target("evaluation-policy", _parse_evaluation_policy, _evaluation_policies, text=True),
         Target("evaluation-request", _parse_points, _points, mend=_mend_message, errors=(*FILE_ERRORS, ConnectionError)),
         Target("masked-request", _parse_masked, _masked, mend=_mend_message, errors=(*FILE_ERRORS, ConnectionError)),
+        Target("receiver-limits", _parse_limits, _limits, text=True),
+        Target("receiver-certificate", _parse_certificate, _certificates, text=True),
         Target("service-plan", _parse_plan, _plans, text=True),
         Target("values", _parse_values, _values),
     )
