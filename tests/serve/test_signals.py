@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.model.committee import Committee
-from keyquorum.serve.client import RefusedByPolicy, RefusedUnconnected, fetch, make_receiver
+from keyquorum.serve.client import Refused, RefusedByPolicy, RefusedUnconnected, fetch, make_receiver
 from keyquorum.serve.daemon import Service
 from keyquorum.serve.limits import NAME
 from keyquorum.serve.signals import Signals
@@ -68,6 +68,23 @@ def test_a_party_that_stops_finishes_its_batch(made: tuple[Committee, Path, byte
         assert np.array_equal(running.result(SECONDS).messages, MESSAGES)
         parties._threads[1].join(SECONDS)
         assert not parties._threads[1].is_alive()
+
+
+def test_a_batch_that_is_cut_off_says_why(made: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second signal interrupts the batch. That request may have been computed, so its client does not send it again by itself."""
+    committee, identity, data = made
+    parties = Threads(committee, Service("key", keep=600, chunk=600))
+    with parties, ThreadPoolExecutor() as pool:
+        assert np.array_equal(fetch(committee, identity, data).messages, MESSAGES)
+
+        def interrupted(*args: Any) -> list[bytes]:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(parties._daemons[1].served_key, "run", interrupted)
+        with pytest.raises(Refused, match=r"the batch was interrupted \(.*party 1") as caught:
+            pool.submit(fetch, committee, identity, data).result(SECONDS)
+        assert not isinstance(caught.value, RefusedUnconnected)
+    assert [type(error) for error in parties.failures] == [KeyboardInterrupt]
 
 
 class Process:

@@ -353,8 +353,8 @@ class Daemon:
                 self._cycle(context, group, pool, running)
         except BaseException as error:
             self._note(error)
-            stopped = isinstance(error, KeyboardInterrupt)
-            lost = self._stopping() if stopped else PartyError(f"the batch was interrupted ({error}): send the request again")
+            reason = f"party {self._number} is stopping" if isinstance(error, KeyboardInterrupt) else str(error)
+            lost = PartyError(f"the batch was interrupted ({reason}): send the request again")
             for key in running:
                 self.requests.answer(key, lost)
             session.abort(reason_of(self._number, error))
