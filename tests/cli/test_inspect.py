@@ -32,7 +32,7 @@ LOOSE = {"weights of the CNN"}
 ELSEWHERE = {
     "inspection": "reads", "backends/mpspdz": "work folders of MP-SPDZ, which are removed", "bench/parity/mpspdz": "as those of MP-SPDZ",
     "bench/sweep/party": "programs of a run, which are removed", "bench/sweep/measure": "the same", "bench/dishonest": "the same",
-    "bench/verified": "the same",
+    "bench/verified": "the same", "bench/service": "logs of a run, which are removed",
     "parties/traces": "removes", "model/outputs": "has others write", "parties/processes": "logs of a run, which are removed",
     "plans/program": "inputs that were typed, for a run, which are removed", "toprf/baseline": "blocks of a run, which are removed",
     "plans/gates": "the same", "cli/gates": "values of inputs as text, for the user",
