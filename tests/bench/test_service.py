@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from keyquorum.bench import service
 from keyquorum.bench.keygen import write_table
+from keyquorum.cli import app
 from keyquorum.model.errors import KeyQuorumError
+from typer.testing import CliRunner
 
 
 def test_a_short_measurement() -> None:
@@ -18,6 +20,12 @@ def test_a_short_measurement() -> None:
         assert row["wrong"] == row["refused"] == 0 and int(row["requests"]) >= 1
         assert 0 < float(row["p50_ms"]) <= float(row["p99_ms"]) and float(row["cpu_ms"]) > 0
         assert float(row["lwe_per_s"]) == pytest.approx(count * float(row["per_s"]), abs=0.1 * count + 0.6)
+
+
+def test_inspect_knows_the_table(tmp_path: Path) -> None:
+    row = service._row("semi2k", 2, "lwe64-p2", 1, 1, service.Counts([0.01], elapsed=1.0), 0.1, None)
+    write_table(tmp_path / "served.csv", [row])
+    assert CliRunner().invoke(app, ["inspect", str(tmp_path / "served.csv")]).output.count("a served committee (make bench-served)") == 1
 
 
 def test_a_pool_that_is_empty_is_named() -> None:

@@ -31,6 +31,7 @@ RESULTS = {
     "latency of a decryption": ("variant", "protocol", "n", "openings", "link"),
     "shares for subsets (make bench-lisss)": ("t", "T", "n", "share_ms"),
     "AES under a shared key (make bench-toprf)": ("system", "method", "protocol", "n", "ms", "mb", "per_s"),
+    "a served committee (make bench-served)": ("protocol", "n", "parameters", "clients", "ciphertexts"),
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),
 }
