@@ -16,7 +16,7 @@ from keyquorum.model.committee import write_atomically
 
 from . import plots, published, published_bars
 from .committees import committee_table, committees
-from .data import conditions, load, skipped, summary
+from .data import OWN_TABLES, conditions, load, skipped, summary
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
@@ -76,16 +76,15 @@ def write_report(results: Path, output: Path) -> list[Path]:
 
 
 def _beside(table: pd.DataFrame, output: Path) -> list[tuple[Path, str]]:
-    """Plots of published figures, each with its part of the page. Without a figure of ours beside any of them there are none: the papers have theirs."""
+    """Plots of published figures beside which ours stand, each with its part of the page. Where results have measurements at the sizes of a paper, also published
+    figures alone."""
     plots_of_papers: list[published.Published | published_bars.Bars] = sorted([*published.PLOTS, *published_bars.BARS], key=lambda p: p.table)
-    if not any(_has_ours(plot, table) for plot in plots_of_papers):
-        return []
+    at_their_sizes = any(table.attrs.get(name) for name in OWN_TABLES)
     counts: dict[str, int] = {}
     found = []
     for plot in plots_of_papers:
         counts[plot.table] = counts.get(plot.table, 0) + 1
-        # A table of which nothing is ours stands in the report of the project's own results alone.
-        if plot.ours is not None and not _has_ours(plot, table):
+        if not (_has_ours(plot, table) or (at_their_sizes and (plot.ours is None or _computed(plot)))):
             continue
         suffix = f"_{counts[plot.table]}" if counts[plot.table] > 1 else ""
         figure, caption = published.draw(plot, table) if isinstance(plot, published.Published) else published_bars.draw(plot, table)
@@ -96,8 +95,11 @@ def _beside(table: pd.DataFrame, output: Path) -> list[tuple[Path, str]]:
 
 def _has_ours(plot: published.Published | published_bars.Bars, table: pd.DataFrame) -> bool:
     """Whether something was measured that stands in a plot of published figures."""
-    computed = isinstance(plot, published.Published) and plot.computed
-    return plot.ours is not None and not computed and len(plot.ours(table)) > 0
+    return plot.ours is not None and not _computed(plot) and len(plot.ours(table)) > 0
+
+
+def _computed(plot: published.Published | published_bars.Bars) -> bool:
+    return isinstance(plot, published.Published) and plot.computed
 
 
 def _head(rows: pd.DataFrame) -> str:
