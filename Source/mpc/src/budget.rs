@@ -18,16 +18,16 @@
 //! * *Leaky ANDs in buckets of B.* An adversary that bets on k leaky triples passes with 2^-k; to break a triple it needs all of a bucket: k ≥ B ≥
 //!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
 //! * *daBits.* The same with the bits of one honest party, of which the first party's have one at a fixed position ([`dabit_buckets`]).
-//!   Wrong MACs that nobody guessed pass the 48 subset sums with 2^-44: who makes them sees the subsets before it commits to a repair.
+//!   Wrong MACs that nobody guessed pass the 64 subset sums with 2^-60: who makes them sees the subsets before it commits to a repair.
 //! * *Trees of noise* (`protocol::authenticated::silent`). A bet on a place may exclude only one of 16, 64 or 128: it passes with s = 15/16, 63/64 or 127/128. It wins if the place is excluded, which has 1 − s, and wrong MACs pass the
-//!   subset sums all the same, with 2^-44. So p ≤ c·(1 − s) for c = 2^-44. Who passes learns log2(1/s) bits about places, which may be a fraction of a bit. They add up over all bets, blocks and batches of a life,
+//!   subset sums all the same, with 2^-60. So p ≤ c·(1 − s) for c = 2^-60. Who passes learns log2(1/s) bits about places, which may be a fraction of a bit. They add up over all bets, blocks and batches of a life,
 //!   as the s are multiplied: ℓ bits are learned with 2^-ℓ at most. They win
 //!   nothing by themselves: they make the assumption of learning parity with noise weaker, whose parameters leave room for the 40 bits that somebody learns with 2^-40.
 //! * *Two keys of elements* among three and more parties pass their check with 2^-48, and so does *another key* than that of stored shares
 //!   (`protocol::authenticated::keys`).
 //! * *MAC checks.* A wrong opening passes with the guess of a key or with a linear combination that vanishes; nothing passes without having won, s is
-//!   as p. Wrong openings of one check are one attempt, since they are combined. Modulo 2^k the combination costs log2(48 + 1) of 48
-//!   bits; over F_q it vanishes with 1/q; 2/q is counted. **Primes below 2^42 do not reach [`ATTEMPT_BITS`]**: a key
+//!   as p. Wrong openings of one check are one attempt, since they are combined. Modulo 2^k the four combinations, which may be refused, cost 3.4 of 48
+//!   bits; over F_q one vanishes with 1/q, and 2/q is counted, though four are verified now. **Primes below 2^42 do not reach [`ATTEMPT_BITS`]**: a key
 //!   with such primes has 2/q in place of the first term of its total.
 //!   MACs of bits have 48 bits, and a wrong bit passes with the guess of all of them: bits are combined in a field of 2^128 elements.
 //! * *Cut and choose* (edaBits). Wrong numbers pass under wrong tests only, which must be on them ([`cut_and_choose`]); who passes has won.
@@ -39,11 +39,21 @@
 //!   2^-((E − ℓ)/2 + 1). Over F_q the highest bits are biased: s may exceed 1/2 there, and p is smaller then; all bets of a life gain below 2^-41.7
 //!   (`keyquorum_ot::amplified`).
 //!
-//! Who gets the others' sums first sees that a check will fail, and may break off instead of giving its own. A check that was cut off between the
-//! first that can be seen of it and finding it right therefore burns the key as well, also a local one (`crate::mac_key`). The same holds from the
-//! toss on that decides whether a deviation of before is noticed: the order of tests, the subsets of subset sums, the factors of a MAC check. Not
-//! from the toss of the factors of `values`, which tie the words for digits of a key together: the next MAC check may be far away. Who does not
-//! like them may break off, once a session: each such session is one more chance of 2^-42 modulo 2^k.
+//! Who gets the others' sums first sees that a check will fail, and may break off instead of giving its own. So the verdict of a check is fixed on the disk before: the next session
+//! finds it out (`crate::mac_key`), and the attempt is one as if nobody had broken off.
+//!
+//! # Attempts that are cut off
+//!
+//! Who gets a toss first that decides whether a deviation of before is noticed (the order of tests, the subsets of subset sums, the factors of a MAC check) may break off if it does not
+//! like it. Nothing hangs on a key until then, and the session is over. So it was an attempt that cost nothing, and it is counted: [`MOST_CUT_OFFS`] end the key. A session has one at most: what it
+//! has won before is void, and several deviations under open tosses must all go unnoticed. So after c of them the chance of one more is that of the best kind, and all are added up
+//! ([`of_cut_offs`], below 2^-42).
+//! * *Cut and choose*: [`cut_and_choose_bits`], which grow with c so that the sum stays below 2^-42.7 however large c is: 2^-43.4·Σ 1/(1 + c)². The parties take the largest c of all.
+//! * *Subset sums*: 2^-60.
+//! * *MAC checks*: the adversary goes on if the combinations are divisible by 2^w more than what is wrong, which has 2^-4w for four of them, and then has to guess 48 − w bits. With 2^14 tosses to refuse that is
+//!   2^-44.6, in the attempt that it does not break off (`macs_modulo_2_to_the_k`). Those of bits are combined in a field of 2^128 elements.
+//! * Not counted is the toss of the factors of `values`, which tie the words for digits of a key together: the next MAC check may be far away. Two sums are opened there, so each session is one more
+//!   chance of 2^-84 modulo 2^k, and 1/q² over a field.
 //!
 //! # Honest leaks
 //!
@@ -219,10 +229,10 @@ pub fn attempts(prime_bits: Option<u32>) -> Vec<Attempt> {
     all
 }
 
-/// The most that attempts win in a life: the best kind of all.
+/// The most that attempts win in a life: the best kind of all, after those that were cut off.
 pub fn of_attempts(prime_bits: Option<u32>) -> f64 {
     let all = attempts(prime_bits);
-    all.iter().map(Attempt::chance).fold(0.0, f64::max)
+    all.iter().map(Attempt::chance).fold(0.0, f64::max) + of_cut_offs()
 }
 
 /// Distance from independence of `values` values that `lift` opens under masks of `bits` bits of an honest party.

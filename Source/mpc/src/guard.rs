@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Check, EngineError, Result};
+use crate::mac_key::checks::{Commitment, Record};
 use crate::mac_key::{CURE, ENDED, Hold, MOST_CUT_OFFS, MacKeyFile, Open, in_use, worn_out};
 
 /// Burned keys that have no file, by their hash, with the cause; for as long as this process lives.
@@ -106,8 +107,9 @@ impl Key {
 /// A MAC check that had no verdict: what became of it is unknown.
 const CUT_OFF: &str = "a MAC check was cut off in the middle of it";
 
-/// A challenge that had no verdict, before anything was revealed that depends on a key.
-const CHALLENGE_CUT_OFF: &str = "a challenge was cut off before anything of a MAC key was revealed";
+/// What went on in a session that an error ended.
+const UNFINISHED: &str = "a MAC check was cut off, which the next session of all parties finishes";
+const CHALLENGE_CUT_OFF: &str = "a challenge was cut off";
 
 #[derive(Default)]
 struct State {
@@ -123,8 +125,10 @@ struct State {
     over: bool,
     /// Challenges that are open: see [`crate::mac_key`].
     challenges: usize,
-    /// Sums that are open.
-    revealed: usize,
+    /// Checks of which we may have opened our sums, by our commitments.
+    sums: Vec<Commitment>,
+    /// Whether a local check failed.
+    failed: bool,
     /// Whether another program computes under the keys.
     elsewhere: bool,
     keys: Vec<Key>,
@@ -139,6 +143,8 @@ pub(crate) struct Guard {
     alone: bool,
     /// Whether local checks count as verdicts. The same.
     notes_verdicts: bool,
+    /// Whether checks are noted, so that a later session finishes them. The same.
+    notes_checks: bool,
 }
 
 impl Default for Guard {
@@ -148,6 +154,7 @@ impl Default for Guard {
             reacts: true,
             alone: true,
             notes_verdicts: true,
+            notes_checks: true,
         }
     }
 }
@@ -171,6 +178,14 @@ impl Guard {
     pub fn not_alone() -> Self {
         let mut guard = Self::default();
         guard.alone = false;
+        guard
+    }
+
+    /// The same, which notes no checks either.
+    #[cfg(test)]
+    pub fn forgetful() -> Self {
+        let mut guard = Self::not_alone();
+        guard.notes_checks = false;
         guard
     }
 
@@ -309,31 +324,78 @@ impl Guard {
         state.keys.iter().try_for_each(Key::refuse_burned)
     }
 
-    /// Before sums are sent that show our keys if something was opened wrongly: until [`Guard::verified`], whatever
-    /// goes wrong counts as a failed check.
+    /// Before we commit to our sums of a check, without commitments; and with those of all before we open them, which shows our keys if something was opened
+    /// wrongly. From then until [`Guard::verified`] the verdict is out: a key with a file has it decided by the next session, a key without one is burned
+    /// by whatever goes wrong.
     ///
     /// # Errors
-    /// [`EngineError::Store`] if it cannot be noted.
-    pub fn revealed(&self) -> Result<()> {
-        held(&self.state).change(|state| state.revealed += 1)
+    /// [`EngineError::Store`] if it cannot be noted; [`EngineError::Usage`] if the session has ended.
+    pub fn notes_check(&self, record: &Record) -> Result<()> {
+        let mut state = held(&self.state);
+        state.refuse_over()?;
+        if self.notes_checks {
+            let mut holds = state.keys.iter_mut().filter_map(|key| key.hold.as_mut());
+            holds.try_for_each(|hold| hold.note_check(record.clone()))?;
+        }
+        if !record.commitments.is_empty() {
+            state.sums.push(record.ours);
+        }
+        Ok(())
     }
 
     /// The verdict was good: what was checked is accepted.
     ///
     /// # Errors
     /// [`EngineError::Burned`] if a key was burned meanwhile; [`EngineError::Usage`] if the session has ended.
-    pub fn verified(&self) -> Result<()> {
+    pub fn verified(&self, ours: &Commitment) -> Result<()> {
         let mut state = held(&self.state);
-        state.change(|state| state.revealed = state.revealed.saturating_sub(1))?;
+        state.refuse_over()?;
+        state.sums.retain(|open| open != ours);
+        let mut holds = state.keys.iter_mut().filter_map(|key| key.hold.as_mut());
+        holds.try_for_each(|hold| hold.finish_check(ours))?;
         state.keys.iter().try_for_each(Key::refuse_burned)
+    }
+
+    /// Our sides of checks that an earlier session did not finish.
+    pub fn unfinished(&self) -> Vec<Record> {
+        let state = held(&self.state);
+        let holds = state.keys.iter().filter_map(|key| key.hold.as_ref());
+        let all = holds.flat_map(|hold| hold.checks().open());
+        let earlier = all.filter(|record| !state.sums.contains(&record.ours));
+        earlier.cloned().collect()
+    }
+
+    /// What we noted last of the check for which this was our commitment.
+    pub fn find_check(&self, ours: &Commitment) -> Option<Record> {
+        let state = held(&self.state);
+        let mut holds = state.keys.iter().filter_map(|key| key.hold.as_ref());
+        holds.find_map(|hold| hold.checks().find(ours).cloned())
+    }
+
+    /// Forgets all checks, as no party has an unfinished one.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`] if they cannot be removed.
+    pub fn forget_checks(&self) -> Result<()> {
+        let mut state = held(&self.state);
+        if !state.sums.is_empty() {
+            return Ok(());
+        }
+        let mut holds = state.keys.iter_mut().filter_map(|key| key.hold.as_mut());
+        holds.try_for_each(Hold::forget_checks)
     }
 
     /// Whether another program computes under our keys, of whose checks we do not know: as an open verdict, but for errors of this session,
     /// which are no part of it.
     ///
     /// # Errors
-    /// As [`Guard::revealed`] and [`Guard::verified`].
+    /// As [`Guard::challenged`] and [`Guard::verified`]; [`EngineError::Usage`] if a check is unfinished.
     pub fn elsewhere(&self, runs: bool) -> Result<()> {
+        if runs && !self.unfinished().is_empty() {
+            return Err(EngineError::usage(
+                "a MAC check was cut off, which a session of the embedded engine must finish before: run a program on it first",
+            ));
+        }
         let mut state = held(&self.state);
         state.change(|state| state.elsewhere = runs)?;
         state.keys.iter().try_for_each(Key::refuse_burned)
@@ -352,7 +414,7 @@ impl Guard {
         let mut state = held(&self.state);
         state.refuse_over()?;
         if checked.is_err() {
-            state.revealed += 1;
+            state.failed = true;
         }
         state.note_open(true)?;
         state.keys.iter().try_for_each(Key::refuse_burned)?;
@@ -368,8 +430,8 @@ impl Guard {
         }
         let (check, text) = match error {
             EngineError::Check { check, text } => (check, text),
-            other if state.revealed > 0 => (Check::Interrupted, format!("{CUT_OFF}: {other}")),
-            other if state.challenges > 0 => {
+            other if state.undecided() => (Check::Interrupted, format!("{CUT_OFF}: {other}")),
+            other if state.challenges > 0 || !state.sums.is_empty() => {
                 state.cut_off(&other);
                 return other;
             }
@@ -397,11 +459,11 @@ impl Guard {
         if !self.reacts || state.over {
             return;
         }
-        match state.open() {
-            Open::Nothing => {}
-            // What cannot be noted is open on the disk, and counted by the next session.
-            Open::Challenge => drop(state.count_cut_off()),
-            Open::Sums => drop(state.poison(ENDED)),
+        if state.undecided() || state.elsewhere {
+            state.poison(ENDED);
+        } else if state.challenges > 0 {
+            // If it cannot be noted it is open on the disk, and counted by the next session.
+            drop(state.count_cut_off());
         }
         state.over = true;
         for key in &mut state.keys {
@@ -426,11 +488,17 @@ fn one_line(text: &str) -> String {
 impl State {
     /// What is open.
     fn open(&self) -> Open {
-        match (self.revealed > 0 || self.elsewhere, self.challenges > 0) {
+        match (self.failed || self.elsewhere, self.challenges > 0) {
             (true, _) => Open::Sums,
             (false, true) => Open::Challenge,
             (false, false) => Open::Nothing,
         }
+    }
+
+    /// Whether there is a verdict that no later session can find out: a local check failed, or sums are open under keys without files.
+    fn undecided(&self) -> bool {
+        let kept = !self.keys.is_empty() && self.keys.iter().all(|key| key.hold.is_some());
+        self.failed || (!self.sums.is_empty() && !kept)
     }
 
     /// Changes what is open, and notes it. Synced: what must outlive the host, and that sums are not open any more, so that a host that loses its power
@@ -463,12 +531,18 @@ impl State {
             .try_for_each(|hold| hold.note(open, synced))
     }
 
-    /// A challenge was cut off: an attempt is counted, and the session is over, in which the adversary could use what it had won. What cannot be noted
-    /// stays open on the disk, and is counted by the next session.
+    /// A challenge was cut off, which is counted as an attempt, or a check, which is finished later. The session is over, in which the adversary could use what it had
+    /// won. What cannot be noted stays open on the disk, and is counted by the next session.
     fn cut_off(&mut self, error: &EngineError) {
-        drop(self.count_cut_off());
+        if self.challenges > 0 {
+            drop(self.count_cut_off());
+        }
         self.broken = true;
-        let cause = one_line(&format!("{CHALLENGE_CUT_OFF}: {error}"));
+        let what = match self.sums.is_empty() {
+            true => CHALLENGE_CUT_OFF,
+            false => UNFINISHED,
+        };
+        let cause = one_line(&format!("{what}: {error}"));
         self.ended.get_or_insert(cause);
     }
 

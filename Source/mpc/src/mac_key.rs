@@ -1,30 +1,33 @@
 //! The state of a MAC key, beside its file: whether it is burned, and what the session that uses it is doing.
 //!
-//! Beside `mac.key` there are `mac.key.burned`, one line of JSON, made by the first check that failed, and `mac.key.session`: a state of
-//! one byte and the number of a process. A session locks the latter from [`MacKeyFile::hold`] until it ends. So one session at a time
+//! Beside `mac.key` there are `mac.key.burned`, one line of JSON, made by the first check that failed, `mac.key.checks`, and `mac.key.session`: a state of
+//! one byte, the number of a process, and how often a challenge was cut off. A session locks the latter from [`MacKeyFile::hold`] until it ends. So one session at a time
 //! computes under a key: what one of them reveals in a check that is still open cannot be used in another one. A second session is refused
 //! at once, and does not wait: parties that wait for each other's sessions would wait for ever.
 //!
 //! # What an abort reveals
 //!
-//! The state is `r` while a *verdict* is open: something that depends on the secrets of an OT sender (Δ of a link, the MAC keys) and that
-//! others see the outcome of, or can compute it before we have. These are
-//! * the sums of a MAC check, from before ours are sent until all are found right (a wrong opening makes them the error times the key), and
-//!   likewise the openings of cut and choose for edaBits;
-//! * the tosses that decide whether something wrong is noticed (the order of tests, the subsets, the factors of a MAC check), from before our
-//!   part of one is opened: who sees the result first could otherwise refuse a bad one, and try again;
-//! * the check of punctured PRFs in the set-up of a link: a peer that spoils one side of one level passes if and only if one bit of the
-//!   key is as it guessed;
-//! * the check of the OT extension: a peer whose choices differ between rows passes if and only if bits of the key are as it guessed;
-//! * a program of another framework that computes under the key, from its start to its end: we do not see its checks.
+//! Outside of checks an honest party does nothing with its keys but add and multiply: words of products and payloads are found invalid by their encoding alone, and what is sent hangs on
+//! shares, pads and commitments with fresh nonces, not on keys. An adversary sees a party that is gone; it has caused that, and learns no verdict. So sessions that end there leave a key as it
+//! was, however many there are: lost peers, refusals and kills.
 //!
-//! The state is on the disk before the verdict can be seen. Whatever ends a session in this state burns the key, also the death of the
-//! process or of the host. So a guess that fails burns the key: a guess of b bits is right with probability 2^-b, and there is no other one.
+//! A *verdict* is something that depends on the secrets of an OT sender (Δ of a link, the MAC keys), and that others see the outcome of. There are three kinds:
+//! * *The sums of a MAC check.* A wrong opening makes them the error times the key. All parties are committed to them before they are opened. Our opening is on the disk before we commit, and the
+//!   commitments of all before we open (`checks`). So whoever dies afterwards does not change the verdict, and the next session finds it out before it does anything under the key
+//!   (`crate::session`, `unfinished`). A guess that fails burns the key then: a guess of b bits is right with probability 2^-b, and there is no other one.
+//! * *Local checks*: that of punctured PRFs in the set-up of a link (a peer that spoils one side of one level passes if and only if one bit of the key is as it guessed), and that of the OT
+//!   extension (a peer whose choices differ between rows passes if and only if bits of the key are as it guessed). Others see the outcome by what we send next, or by our silence. Before either, the verdict is on the disk,
+//!   good or bad, written in the same way: a party that is killed before has shown nothing, and one that is killed later has the bad one on its disk (`r`). So a guess that fails burns the key. Who kills a
+//!   party at a time of its choice sees of a good verdict that is not written as much as of a bad one.
+//! * *A program of another framework* that computes under the key, from its start to its end, and the tests of lifted values: we do not see their checks (`r`).
 //!
-//! A session that ends in any other state reveals nothing of the key. Outside of `r` an honest party does nothing with its keys but add and
-//! multiply: words of products and payloads are found invalid by their encoding alone, and what is sent hangs on shares, pads and
-//! commitments with fresh nonces, not on keys. An adversary sees a party that is gone; it has caused that, and learns no verdict. So such
-//! sessions are not counted: lost peers, refusals and kills leave a key as it was, however many there are.
+//! *Challenges* are the tosses that decide whether something wrong is noticed (the order of tests, the subsets, the factors of a MAC check), from before our part of one is opened: who sees the result first may
+//! refuse a bad one, and try again in another session. Nothing depends on a key until then. So such a session costs an attempt, not the key: it is `c` on the disk meanwhile, the session that ends there, by whatever
+//! way, is counted, and the [budget](crate::budget) has room for [`MOST_CUT_OFFS`].
+//!
+//! A power cut: what must outlive the host is synced before anything is sent. That a check was right is not, so it may be finished twice.
+
+pub(crate) mod checks;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -33,6 +36,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use self::checks::{Checks, Commitment, Record};
 use crate::error::{EngineError, Result};
 
 /// The content of a key file if no mark could be written beside it: as long as a key, so that it fits on a full disk.
@@ -78,6 +82,15 @@ impl Open {
 struct Kept {
     open: Open,
     cut_offs: u32,
+}
+
+/// What became of earlier sessions under a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wear {
+    /// Challenges that were cut off, of [`MOST_CUT_OFFS`].
+    pub cut_offs: u32,
+    /// Checks that the next session finishes.
+    pub unfinished: usize,
 }
 
 /// The file of a MAC key.
@@ -184,20 +197,31 @@ impl MacKeyFile {
         Err(EngineError::Burned(format!("{cause}: {done}")))
     }
 
-    /// Challenges that were cut off under this key, of [`MOST_CUT_OFFS`].
+    /// What became of earlier sessions under this key.
     ///
     /// # Errors
     /// As [`MacKeyFile::check`].
-    pub fn cut_offs(&self) -> Result<u32> {
+    pub fn wear(&self) -> Result<Wear> {
         self.check()?;
         let mut file = match File::open(self.beside(".session")) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Wear::default()),
             file => file.map_err(|e| self.unreadable(&e))?,
         };
         let Kept { open, cut_offs } = kept(&mut file).map_err(|e| self.unreadable(&e))?;
-        // One that is open is cut off if its session does not run any more.
-        let left = open == Open::Challenge && file.try_lock_shared().is_ok();
-        Ok(cut_offs.saturating_add(u32::from(left)))
+        let unfinished = Checks::unfinished(&self.beside(".checks"));
+        let unfinished = unfinished.map_err(|e| self.unreadable(&e))?;
+        let open = open == Open::Challenge;
+        // They are those of a session that runs, if it has the lock. The lock is tried if there are any, so as to be in nobody's way.
+        if (!open && unfinished == 0) || file.try_lock_shared().is_err() {
+            return Ok(Wear {
+                cut_offs,
+                unfinished: 0,
+            });
+        }
+        Ok(Wear {
+            cut_offs: cut_offs.saturating_add(u32::from(open)),
+            unfinished,
+        })
     }
 
     /// Marks the key as burned by this check, on the disk; returns what was done, for the error message.
@@ -264,10 +288,12 @@ impl MacKeyFile {
             // Of a session that ended since.
             self.refuse_burned()?;
         }
+        let checks = Checks::load(&self.beside(".checks")).map_err(failed)?;
         let mut hold = Hold {
             file,
             path,
             cut_offs,
+            checks,
         };
         hold.note(Open::Nothing, false)?;
         Ok(hold)
@@ -311,9 +337,46 @@ pub struct Hold {
     file: File,
     path: PathBuf,
     cut_offs: u32,
+    checks: Checks,
 }
 
 impl Hold {
+    fn failed(&self, error: &std::io::Error) -> EngineError {
+        EngineError::Store(format!("{}: {error}", self.path.display()))
+    }
+
+    /// Notes our side of a check, before we commit to it, and with the commitments of all before we open it. On the disk when this returns.
+    ///
+    /// # Errors
+    /// As [`Hold::note`].
+    pub(crate) fn note_check(&mut self, record: Record) -> Result<()> {
+        let noted = self.checks.note(record);
+        noted.map_err(|error| self.failed(&error))
+    }
+
+    /// Notes that a check was right.
+    ///
+    /// # Errors
+    /// As [`Hold::note`].
+    pub(crate) fn finish_check(&mut self, ours: &Commitment) -> Result<()> {
+        let noted = self.checks.finish(ours);
+        noted.map_err(|error| self.failed(&error))
+    }
+
+    /// Forgets all checks: no party has an unfinished one.
+    ///
+    /// # Errors
+    /// As [`Hold::note`].
+    pub(crate) fn forget_checks(&mut self) -> Result<()> {
+        let done = self.checks.forget();
+        done.map_err(|error| self.failed(&error))
+    }
+
+    /// What is noted of checks.
+    pub(crate) fn checks(&self) -> &Checks {
+        &self.checks
+    }
+
     /// Challenges that were cut off under the key.
     pub fn cut_offs(&self) -> u32 {
         self.cut_offs
@@ -334,7 +397,7 @@ impl Hold {
                 true => self.file.sync_data(),
                 false => Ok(()),
             })
-            .map_err(|error| EngineError::Store(format!("{}: {error}", self.path.display())))
+            .map_err(|error| self.failed(&error))
     }
 
     /// Counts a challenge that was cut off. On the disk when this returns.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::mac_key::MacKeyFile;
+use keyquorum_mpc::mac_key::{MOST_CUT_OFFS, MacKeyFile};
 use keyquorum_mpc::{
     Check, EngineError, EngineOptions, JointIntegers as CoreIntegers, JointLaw, Openings,
     Session as CoreSession, joint_summands,
@@ -458,6 +458,13 @@ fn check_mac_key(path: PathBuf) -> PyResult<()> {
     MacKeyFile::new(&path).check().map_err(engine_error)
 }
 
+/// Of the MAC key at `path` (which need not be there): challenges that were cut off, and checks that the next session finishes.
+#[pyfunction]
+fn mac_key_wear(path: PathBuf) -> PyResult<(u32, usize)> {
+    let wear = MacKeyFile::new(&path).wear().map_err(engine_error)?;
+    Ok((wear.cut_offs, wear.unfinished))
+}
+
 /// Burns the MAC key at `path`: a check failed under it. Returns what was done.
 #[pyfunction]
 fn burn_mac_key(path: PathBuf, cause: &str) -> String {
@@ -583,6 +590,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Session>()?;
     m.add_class::<JointIntegers>()?;
     m.add_function(wrap_pyfunction!(summands_of_joint, m)?)?;
+    m.add("MOST_CUT_OFFS", MOST_CUT_OFFS)?;
+    m.add_function(wrap_pyfunction!(mac_key_wear, m)?)?;
     m.add_function(wrap_pyfunction!(check_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(burn_mac_key, m)?)?;
     m.add_function(wrap_pyfunction!(tampered_sessions, m)?)?;

@@ -11,6 +11,7 @@ from keyquorum import api
 from keyquorum.model.committee import OPENINGS, Committee
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
+from keyquorum.parties import mac_key
 from keyquorum.parties.doctor import examine
 from keyquorum.plans.examine import examine_keys
 from keyquorum.serve.examine import examine_serving
@@ -53,6 +54,8 @@ def init(
     """
     committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings)
     console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({committee.capabilities.summary})", markup=False)
+    if committee.authenticated:
+        console.print(mac_key.WARNING, markup=False)
     if committee.openings != "direct":
         console.print(f"  openings: {committee.openings} ({OPENINGS[committee.openings]})")
     for party in committee.parties:

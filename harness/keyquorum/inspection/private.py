@@ -19,7 +19,7 @@ SHARE_MAGIC = b"KQSHARE\0"
 _PREFIX = 16
 _DIGEST = 32
 AGAIN = "restore it from a backup"
-_MARK = re.compile(rb"[or] {0,9}\d{1,10}\n")
+_MARK = re.compile(rb"[ocr] {0,9}\d{1,10}( {0,9}\d{1,10})?\n")
 
 
 def check_share_file(path: Path) -> dict[str, object]:
@@ -101,8 +101,15 @@ def _burned(candidate: Candidate) -> Report:
 
 def _session(candidate: Candidate) -> Report:
     require(_MARK.fullmatch(candidate.data), candidate.path, "leave it to the party, whose next session decides")
-    open_ = candidate.data[:1] == b"r"
-    return Report([f"state of the session that used a MAC key last: {'a check was OPEN' if open_ else 'no check was open'}"], details={"open": open_})
+    state, count = candidate.data[:1], int(candidate.data[11:21].strip() or b"0")
+    said = {b"r": "a check was OPEN", b"c": "a challenge was open"}.get(state, "nothing was open")
+    lines = [f"state of the session that used a MAC key last: {said}", f"challenges that were cut off before: {count:,}"]
+    return Report(lines, details={"open": state == b"r", "cut_offs": count})
+
+
+def _checks(candidate: Candidate) -> Report:
+    key = candidate.path.with_name(candidate.path.name.removesuffix(".checks"))
+    return Report([f"MAC checks of the last session that used a MAC key: {mac_key.state(key).unfinished} unfinished"])
 
 
 def _claim(candidate: Candidate) -> Report:
@@ -121,16 +128,16 @@ def folder_lines(folder: Path) -> list[str]:
 def burned_line(committee: Committee, party: int) -> str:
     """A line with the state of a party's MAC key."""
     try:
-        mac_key.check_party(committee, party)
+        return f"party {party}: {mac_key.state(committee.mac_key_path(party))}"
     except KeyFileError as error:
         return f"party {party}: {error}"
-    return f"party {party}: its MAC key is not burned"
 
 
 KINDS = (
     Kind("share file", lambda c: c.head[:8] == SHARE_MAGIC, _share, ("schemes/key_folder", "plans/pool_store", "dsl/persistence")),
     Kind("MAC key", _is_mac_key, _mac_key, ("parties/mac_key",)),
     Kind("mark of a burned MAC key", lambda c: not c.is_folder and c.path.name.endswith(".burned"), _burned, ("parties/mac_key",)),
+    Kind("checks of a MAC key", lambda c: not c.is_folder and c.path.name.endswith(".checks"), _checks, ("parties/mac_key",)),
     Kind("session of a MAC key", lambda c: not c.is_folder and c.path.name.endswith(".session"), _session, ("parties/mac_key",)),
     Kind("mark of used shares", lambda c: not c.is_folder and c.path.name.endswith(CLAIM), _claim, ("dsl/share_files",)),
     Kind(

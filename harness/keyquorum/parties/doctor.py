@@ -95,12 +95,14 @@ def _unwritable(folder: Path) -> Path | None:
 def _mac_key(committee: Committee, index: int) -> Finding:
     path = committee.mac_key_path(index)
     try:
-        mac_key.check(path)
+        state = mac_key.state(path)
     except KeyFileError as error:
         return Finding(False, f"party {index}: {error}")
+    if state.burned:
+        return Finding(False, f"party {index}: {state.burned}")
     if path.exists() and (path.stat().st_size != mac_key.BYTES or path.stat().st_mode & 0o077):
         return Finding(False, f"party {index}: {path} has not {mac_key.BYTES} bytes, or is open to others: restore it from a backup, chmod 600")
-    return Finding(True, f"party {index}: its MAC key is not burned")
+    return Finding(True, f"party {index}: {state}")
 
 
 def _judge(committee: Committee, index: int, peer: int, report: dict[str, object]) -> Finding:

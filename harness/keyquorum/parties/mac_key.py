@@ -1,9 +1,9 @@
 """The key under which a party's shares are authenticated (spdz2k, mascot). It is made once, and kept as long as the shares.
 
 Shares of one session can be used in another one only under the same key. A failed MAC check reveals the error times the key, so afterwards the
-other parties may know the key: it is *burned*. The engine marks a burned key in a file beside it, and notes there whether a check is open
-(``Source/mpc/src/mac_key.rs``). Shares under a burned key are refused here; the remedy is a new committee. One session at a time
-may use a key: a second one is refused.
+other parties may know the key: it is *burned*. The engine marks a burned key in a file beside it, and notes there which checks are open
+(``Source/mpc/src/mac_key.rs``). A check that was cut off is finished by the next session of all parties. Shares under a burned key are refused here; the
+remedy is a new committee. One session at a time may use a key: a second one is refused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum import _engine
@@ -20,6 +21,47 @@ from keyquorum.model.errors import BurnedKeyError, KeyFileError, KeyInUseError
 from keyquorum.model.protocols import named
 
 BYTES = 16
+
+MOST_CUT_OFFS: int = _engine.MOST_CUT_OFFS
+"""Challenges that may be cut off under a key before it burns."""
+
+WARNING = (
+    "MACs: a check that fails burns a party's MAC key (mac.key), and with it every key, pool and ciphertext under it; keys cannot be carried to a new one yet. "
+    "A party that is killed or cut off burns it while it makes keys of SEAL or decrypts CKKS, and on MP-SPDZ; otherwise the next session finishes what was cut off, "
+    "with the folders of all parties"
+)
+"""What whoever chooses a protocol with MACs must know before."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What became of a key. ``burned``: cause and remedy, or empty. ``cut_offs``: challenges that were cut off, of :data:`MOST_CUT_OFFS`; ``unfinished``: checks that the
+    next session finishes."""
+
+    burned: str
+    cut_offs: int
+    unfinished: int
+
+    def __str__(self) -> str:
+        if self.burned:
+            return self.burned
+        said = "its MAC key is not burned"
+        if self.cut_offs:
+            said += f"; {self.cut_offs:,} of at most {MOST_CUT_OFFS:,} challenges were cut off"
+        if self.unfinished:
+            said += "; a MAC check was cut off, which the next session of all parties finishes"
+        return said
+
+
+def state(path: Path) -> State:
+    """The state of the key in a file, which need not exist. Raises KeyFileError if it cannot be told."""
+    try:
+        check(path)
+        return State("", *_engine.mac_key_wear(str(path)))
+    except BurnedKeyError as error:
+        return State(str(error), 0, 0)
+    except _engine.StoreError as error:
+        raise KeyFileError(str(error)) from None
 
 
 def check(path: Path) -> None:

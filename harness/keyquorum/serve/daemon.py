@@ -56,6 +56,7 @@ from .kinds.base import Asked
 from .limits import NAME as LIMITS
 from .limits import Meter, read_limits
 from .listener import Listener
+from .mac_gauges import mac_key_gauges
 from .metrics import Metrics
 from .requests import Request, Requests
 from .sessions import NAME as SESSIONS
@@ -195,6 +196,9 @@ class Daemon:
         self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, self.metrics.request, self.audit)
         labels = {"party": str(self._number), "key": service.key, "key_id": self.served_key.key_id, "version": keyquorum.__version__}
         self.metrics.registry.register(SnapshotCollector(self.snapshot, labels))
+        if committee.authenticated:
+            mac_key_gauges(self.metrics.registry, committee.mac_key_path(party))
+            self._log(f"{mac_key.state(committee.mac_key_path(party))}; {mac_key.WARNING}")
         addresses = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
 

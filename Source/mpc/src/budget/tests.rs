@@ -97,7 +97,6 @@ fn total(values: u64, parties: u32, prime_bits: u32) -> f64 {
     // Of its tests: parties · width ≤ 2^61 − 2^23.
     let width = ((1 << 61) - (1 << 23)) / u64::from(parties);
     of_attempts(Some(prime_bits))
-        + of_cut_offs()
         + lift(values, bits).hypot(lift_tests(values, width))
         + residues(ELEMENTS * values, parties - 1, 61)
 }
@@ -110,10 +109,40 @@ fn finding_08_blocked_everything_of_a_life_together() {
         assert!(sum < most, "{parties} parties: 2^{:.2}", sum.log2());
     }
     // A pool of 10^7 items has attempts alone: masks and pads modulo 2^k are exactly uniform.
-    assert!(of_attempts(None) + of_cut_offs() < most);
+    assert!(of_attempts(None) < most);
     // The shortest primes are too short, as documented.
     assert!(of_attempts(Some(SHORTEST_PRIME)) < most);
     assert!(of_attempts(Some(SHORTEST_PRIME - 2)) > most);
+}
+
+/// A life in which every session refuses a challenge that it does not like: how many of these lives win. `grows`: whether what an attempt wins with shrinks after each.
+fn lives_of_refusals(grows: bool) -> f64 {
+    let mut prg = Prg::new([9; 16], 0);
+    // 2^-7 in place of 2^-43.4.
+    let toy = |cut_offs: u32| (cut_and_choose_bits(0) - 7.0 - cut_and_choose_bits(cut_offs)).exp2();
+    let wins = |prg: &mut Prg| {
+        (0..1000).any(|cut_offs| {
+            let chance = toy(if grows { cut_offs } else { 0 });
+            ((prg.next_u64() >> 11) as f64) < chance * 2f64.powi(53)
+        })
+    };
+    let won = (0..LIVES).filter(|_| wins(&mut prg)).count();
+    won as f64 / f64::from(LIVES)
+}
+
+/// All refusals of a life win with 1.65 times the chance of the first. False alarm: six deviations.
+#[test]
+fn crash_guess_blocked_orders_that_are_refused_until_they_suit() {
+    let (won, allowed) = (lives_of_refusals(true), 1.65 / 128.0);
+    assert!(won < allowed + 6.0 * (allowed / f64::from(LIVES)).sqrt(), "{won} of {allowed}");
+    assert!(of_cut_offs() < 1.65 * (-cut_and_choose_bits(0)).exp2() + 2f64.powi(-44));
+    assert!(of_cut_offs() < 2f64.powi(-42));
+}
+
+/// With tests that stay as many, a thousand sessions win nearly always.
+#[test]
+fn crash_guess_ablated_orders_that_are_refused_until_they_suit() {
+    assert!(lives_of_refusals(false) > 0.9);
 }
 
 /// p ≤ c·(1 − s), also for bets that exclude one place of a block of noise, and two at once are no better than one.

@@ -3,6 +3,7 @@
 mod engines;
 mod keys;
 mod streams;
+mod unfinished;
 #[cfg(test)]
 mod tests;
 

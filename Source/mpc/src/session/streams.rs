@@ -8,7 +8,6 @@ use zeroize::Zeroizing;
 use super::{EngineOptions, Seed, Session, control, os_random};
 use crate::error::{EngineError, Result};
 use crate::links::{Link, establish};
-use crate::mac_key::MOST_CUT_OFFS;
 use crate::protocol::{Channel, SubsetStream, subsets};
 use crate::value::zip;
 
@@ -136,7 +135,7 @@ impl Session {
         if let Some(links) = self.lock()?.mac_links.clone() {
             return Ok(links);
         }
-        let cut_offs = self.most_cut_offs()?;
+        let cut_offs = self.finish_checks()?;
         let key = match &self.lock()?.mac_key {
             Some(key) => key.clone(),
             None => MacKey::random().map_err(|e| EngineError::usage(e.to_string()))?,
@@ -150,23 +149,6 @@ impl Session {
         };
         self.lock()?.mac_links = Some(links.clone());
         Ok(links)
-    }
-
-    /// Challenges that were cut off under the keys of this session, those of the party with most: what must resist them is made larger by all. One message to
-    /// each peer.
-    fn most_cut_offs(&self) -> Result<u32> {
-        let all = self.all_gather(&self.guard.cut_offs().to_le_bytes())?;
-        let mut most = 0;
-        for (party, theirs) in all.iter().enumerate() {
-            let count = theirs.as_slice().try_into().map(u32::from_le_bytes);
-            let count = count.ok().filter(|count| *count < MOST_CUT_OFFS);
-            most = most.max(count.ok_or_else(|| {
-                EngineError::protocol(format!(
-                    "party {party} sent no count of the challenges that were cut off under its MAC key: start all parties with the same version"
-                ))
-            })?);
-        }
-        Ok(most)
     }
 
     pub(super) fn private_prg(&self, index: u64, options: &EngineOptions) -> Result<Prg> {

@@ -27,7 +27,7 @@ pub(super) mod tampering;
 #[cfg(test)]
 pub(super) mod tests;
 mod triples;
-mod verify;
+pub(crate) mod verify;
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub use standalone::Standalone;
 pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{
-    Committed, Toss, check, commit, commit_and_compare, commit_comparing, exchange,
+    Committed, Toss, check, commit_and_compare, commit_comparing, commit_sums, exchange,
     finish_challenge, finish_toss, first_half, reveal_sums, reveal_sums_comparing, start_toss,
 };
 

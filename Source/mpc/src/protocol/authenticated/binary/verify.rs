@@ -16,6 +16,7 @@ use super::correlate::{missing, of_mut};
 use super::{AuthenticatedBits, MAC_BITS, PARTS};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
+use crate::mac_key::checks::{Commitment, Record, Sums};
 use crate::protocol::BITS;
 use crate::task::{SendFn, Step, and_then, join, then};
 use crate::value::{Share, zip};
@@ -156,27 +157,80 @@ pub(in super::super) struct Committed {
     all: Vec<Vec<u8>>,
 }
 
-fn commitment(party: usize, number: u64, opening: &[u8]) -> Vec<u8> {
+/// Sums of a check to which all parties are committed.
+pub(in super::super) struct CommittedSums {
+    committed: Committed,
+    /// Our side of it, which is on the disk.
+    record: Record,
+}
+
+impl CommittedSums {
+    /// Our commitment, by which the check is known.
+    pub fn ours(&self) -> Commitment {
+        self.record.ours
+    }
+}
+
+/// The commitment to an opening, a nonce and a value.
+pub(crate) fn commitment(party: usize, number: u64, opening: &[u8]) -> Commitment {
     Sha256::new()
         .chain_update(b"keyquorum-v1/commitment")
         .chain_update((party as u64).to_le_bytes())
         .chain_update(number.to_le_bytes())
         .chain_update(opening)
         .finalize()
-        .to_vec()
+        .into()
 }
 
 /// Commits to a value, which is as long at all parties. One round.
-pub(in super::super) fn commit(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
+fn commit(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
     Box::new(move |p, out| {
-        let mut mine = Zeroizing::new(vec![0; NONCE]);
-        p.private.fill(&mut mine);
-        mine.extend_from_slice(&value);
-        let number = p.verifier.commitments;
-        p.verifier.commitments += 1;
-        let hash = commitment(p.me, number, &mine);
+        let (mine, number) = p.opening(&value);
+        let hash = commitment(p.me, number, &mine).to_vec();
         then(broadcast(Site::Commitment, hash), move |_, all| {
             Ok(Committed { mine, number, all })
+        })(p, out)
+    })
+}
+
+impl AuthenticatedBits {
+    /// A nonce and the value, and the number of the commitment.
+    fn opening(&mut self, value: &[u8]) -> (Zeroizing<Vec<u8>>, u64) {
+        let mut mine = Zeroizing::new(vec![0; NONCE]);
+        self.private.fill(&mut mine);
+        mine.extend_from_slice(value);
+        let number = self.verifier.commitments;
+        self.verifier.commitments += 1;
+        (mine, number)
+    }
+}
+
+/// [`commit`] to our sums of a check. They are on the disk before anybody has the commitment, so that a party that dies can open it later.
+pub(in super::super) fn commit_sums(
+    sums: Sums,
+    value: Vec<u8>,
+) -> SendFn<AuthenticatedBits, CommittedSums> {
+    Box::new(move |p, out| {
+        let (mine, index) = p.opening(&value);
+        let record = Record {
+            me: p.me as u16,
+            parties: p.parties as u16,
+            sums,
+            index,
+            ours: commitment(p.me, index, &mine),
+            transcript: p.verifier.transcript.clone().finalize().into(),
+            opening: mine.clone(),
+            commitments: Vec::new(),
+        };
+        p.guard.notes_check(&record)?;
+        let hash = record.ours.to_vec();
+        then(broadcast(Site::Commitment, hash), move |_, all| {
+            let committed = Committed {
+                mine,
+                number: index,
+                all,
+            };
+            Ok(CommittedSums { committed, record })
         })(p, out)
     })
 }
@@ -188,7 +242,7 @@ fn reveal(committed: Committed) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
         to_all(Site::Reveal, mine.to_vec()),
         move |p, mut openings| {
             for (party, (opening, expected)) in zip(&mut openings, &all)?.enumerate() {
-                if commitment(party, number, opening) != *expected {
+                if commitment(party, number, opening).as_slice() != expected.as_slice() {
                     let failed = EngineError::check(
                         Check::Commitment,
                         format!("party {party} opened another value than it had committed to"),
@@ -205,13 +259,21 @@ fn reveal(committed: Committed) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
     )
 }
 
-/// [`reveal`] of our sums of a MAC check. They reveal as much as the MAC key, if something was opened wrongly: until they are
-/// verified, whatever goes wrong counts as a failed check, as who has got them need not give its own.
+/// [`reveal`] of our sums of a MAC check. They reveal as much as the MAC key, if something was opened wrongly, and who has got them need not give its own: so the
+/// commitments of all are on the disk before, by which the verdict is fixed.
 pub(in super::super) fn reveal_sums(
-    committed: Committed,
+    sums: CommittedSums,
 ) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
     Box::new(move |p, out| {
-        p.guard.revealed()?;
+        let CommittedSums {
+            committed,
+            mut record,
+        } = sums;
+        let all = committed.all.iter().map(|one| one.as_slice().try_into());
+        record.commitments = all
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|_| EngineError::uneven())?;
+        p.guard.notes_check(&record)?;
         reveal(committed)(p, out)
     })
 }
@@ -247,32 +309,38 @@ pub(in super::super) fn finish_challenge(committed: Committed) -> SendFn<Authent
     })
 }
 
-/// [`commit`], and among more than two parties a comparison of what they got so far, which blames a peer that got something else:
+/// [`commit_sums`], and among more than two parties a comparison of what they got so far, which blames a peer that got something else:
 /// sums of a check must not be revealed while honest parties hold different values, as their difference would single out the key of one
 /// of them, nor while they hold different commitments, which would be a guess of its own for each of them (deferred checks compare those with the reveal, and
 /// leave one guess: [`reveal_sums_comparing`]). One round, or two.
-pub(in super::super) fn commit_and_compare(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
+pub(in super::super) fn commit_and_compare(
+    sums: Sums,
+    value: Vec<u8>,
+) -> SendFn<AuthenticatedBits, CommittedSums> {
     Box::new(move |p, out| {
         if p.parties == 2 {
-            return commit(value)(p, out);
+            return commit_sums(sums, value)(p, out);
         }
-        and_then(commit(value), |_, committed| {
+        and_then(commit_sums(sums, value), |_, committed| {
             Ok(then(compare(), |_, ()| Ok(committed)))
         })(p, out)
     })
 }
 
-/// [`commit`], and in the same round, among more than two parties, a comparison of what they got before. The commitments are not compared yet.
-pub(in super::super) fn commit_comparing(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
-    comparing(commit(value))
+/// [`commit_sums`], and in the same round, among more than two parties, a comparison of what they got before. The commitments are not compared yet.
+pub(in super::super) fn commit_comparing(
+    sums: Sums,
+    value: Vec<u8>,
+) -> SendFn<AuthenticatedBits, CommittedSums> {
+    comparing(commit_sums(sums, value))
 }
 
 /// [`reveal_sums`], and in the same round, among more than two parties, a comparison of what they got before, the commitments included. A party that gave the
 /// others different commitments learns the sums, as if it had given wrong ones, but nobody accepts.
 pub(in super::super) fn reveal_sums_comparing(
-    committed: Committed,
+    sums: CommittedSums,
 ) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
-    comparing(reveal_sums(committed))
+    comparing(reveal_sums(sums))
 }
 
 fn comparing<V: Send + 'static>(
@@ -320,10 +388,12 @@ pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
             }
             p.adversary
                 .change_message(Site::BitCheckSum, None, &mut sums, 0);
-            Ok(and_then(commit_and_compare(sums), |_, committed| {
-                Ok(then(reveal_sums(committed), |p, all| {
+            let committed = commit_and_compare(Sums::Xor, sums);
+            Ok(and_then(committed, |_, committed| {
+                let ours = committed.ours();
+                Ok(then(reveal_sums(committed), move |p, all| {
                     verify_sums(p, &all)?;
-                    p.guard.verified()?;
+                    p.guard.verified(&ours)?;
                     p.guard.answered()
                 }))
             }))

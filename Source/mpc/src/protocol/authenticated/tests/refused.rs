@@ -41,8 +41,8 @@ impl Adversary for Refusing {
     }
 }
 
-/// What party 0 says when party 1 does not give its part of the toss that comes after this.
-fn refused(protocol: &'static str, after: Site, program: Program) -> EngineError {
+/// What party 0 says when party 1 does not give its part of the toss that comes after this, and when it would go on.
+fn refused(protocol: &'static str, after: Site, program: Program) -> [EngineError; 2] {
     let role = |party| match party {
         1 => Role::Plays(Arc::new(Refusing {
             after,
@@ -50,14 +50,17 @@ fn refused(protocol: &'static str, after: Site, program: Program) -> EngineError
         })),
         _ => Role::Honest,
     };
-    let body = move |engine: &mut dyn Engine| program.run(engine);
+    let body = move |engine: &mut dyn Engine| {
+        let first = program.run(engine).unwrap_err();
+        Ok([first, engine.random(1).map(drop).unwrap_err()])
+    };
     let mut results = run_as(2, protocol, role, |_, t| t, body);
-    results.remove(0).unwrap_err()
+    results.remove(0).unwrap()
 }
 
-/// The order of edaBits' tests, the subsets that are summed up, the factors of a MAC check.
+/// The order of edaBits' tests, the subsets that are summed up, the factors of a MAC check. The session is over; how they are counted is shown with keys that have files.
 #[test]
-fn refused_challenges_blocked_count_as_failed_checks() {
+fn refused_challenges_blocked_end_the_session() {
     for (protocol, after, program) in [
         ("spdz2k", Site::Tests, Program::Numbers),
         ("mascot", Site::Tests, Program::Numbers),
@@ -66,28 +69,29 @@ fn refused_challenges_blocked_count_as_failed_checks() {
         ("mascot", Site::Opening, Program::Sum),
         // The subsets for what was made with trees, and the sums themselves.
         ("mascot", Site::Trees, Program::Many),
-        ("mascot", Site::SubsetSums, Program::Many),
     ] {
-        let error = refused(protocol, after, program);
-        assert!(
-            matches!(
-                error,
-                EngineError::Check {
-                    check: Check::Interrupted,
-                    ..
-                }
-            ),
-            "{protocol} {after:?}: {error}"
-        );
+        let [error, then] = refused(protocol, after, program);
+        assert!(matches!(error, EngineError::Network { .. }), "{protocol} {after:?}: {error}");
+        let text = then.to_string();
+        assert!(text.contains("a challenge was cut off") && text.contains("open a new session"), "{text}");
     }
+}
+
+/// Sums that are open under a key without a file count as a failed check: no later session finishes it.
+#[test]
+fn refused_challenges_blocked_sums_count_as_a_failed_check() {
+    let [error, _] = refused("mascot", Site::SubsetSums, Program::Many);
+    let interrupted = matches!(error, EngineError::Check { check: Check::Interrupted, .. });
+    assert!(interrupted, "{error}");
 }
 
 /// A toss that comes before what it decides is verified in another round of the program may break off: nothing is burned. So did all.
 #[test]
 fn refused_challenges_ablated_other_tosses_may_break_off() {
     for protocol in ["spdz2k", "mascot"] {
-        let error = refused(protocol, Site::Vector, Program::Sum);
+        let [error, then] = refused(protocol, Site::Vector, Program::Sum);
         assert!(matches!(error, EngineError::Network { .. }), "{error}");
+        assert!(!then.to_string().contains("a challenge was cut off"), "{then}");
     }
 }
 
@@ -104,6 +108,25 @@ fn refused_challenges_blocked_a_session_that_broke_off() {
 
     let guard = Guard::ablated();
     guard.judge(EngineError::protocol("a message that was cut short"));
+    guard.begin().unwrap();
+}
+
+/// Who refuses a challenge cannot go on in the session with what it has won elsewhere.
+#[test]
+fn crash_guess_blocked_a_session_after_a_refused_challenge() {
+    let guard = Guard::default();
+    guard.challenged().unwrap();
+    guard.judge(EngineError::protocol("a message that was cut short"));
+    let text = guard.refuse().unwrap_err().to_string();
+    assert!(text.contains("a challenge was cut off") && !guard.poisoned(), "{text}");
+}
+
+#[test]
+fn crash_guess_ablated_a_session_after_a_refused_challenge() {
+    let guard = Guard::ablated();
+    guard.challenged().unwrap();
+    guard.judge(EngineError::protocol("a message that was cut short"));
+    guard.refuse().unwrap();
     guard.begin().unwrap();
 }
 

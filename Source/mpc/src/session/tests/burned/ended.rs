@@ -35,8 +35,8 @@ fn sessions_that_break_off_leave_the_key_as_it_was() {
     }
 }
 
-/// The message of PRFs: after the seed of the session, what engine it is, and the base OTs.
-const MESSAGE_OF_PRFS: usize = 4;
+/// The message of PRFs: after the seed of the session, what engine it is, what became of earlier checks, and the base OTs.
+const MESSAGE_OF_PRFS: usize = 5;
 
 /// Tests one bit of party 0's key of elements a session: party 1 spoils one side of one level of a punctured PRF, which party 0 notices if
 /// and only if the bit is set; and if it notices, it is killed before it has burned the key. Returns the bits of `tests` sessions, or the
@@ -133,7 +133,7 @@ fn finding_02_ablated_one_bit_tests_of_a_party_that_is_killed() {
     assert_eq!(found, 0b0110_0010_1010_0100);
 }
 
-const DIED: &str = "a MAC check was cut off: its session ended in the middle of it";
+pub(super) const DIED: &str = "a MAC check was cut off: its session ended in the middle of it";
 const FOLDER: &str = "KEYQUORUM_TEST_FOLDER";
 
 /// Not a test: the process that is killed. Party 0 waits for the sums of party 1, which has those of party 0, and writes down the key that it
@@ -210,14 +210,16 @@ fn killed_with_its_sums_open() -> (Committee, u64) {
     (committee, found)
 }
 
-/// The state that it leaves says so: whoever comes next burns the key.
+/// What it leaves says so: the key is not used before the check is finished, and who cheated in it cannot finish it to its advantage.
 #[test]
 fn finding_02_blocked_killed_with_its_sums_open() {
     let (committee, found) = killed_with_its_sums_open();
-    let text = forge(&committee, found).unwrap_err().to_string();
-    assert!(text.contains(DIED) && text.contains("new keys"), "{text}");
-    let text = MacKeyFile::new(&committee.path()).check().unwrap_err();
-    assert!(text.to_string().contains(DIED), "{text}");
+    for _ in 0..2 {
+        let text = forge(&committee, found).unwrap_err().to_string();
+        assert!(text.contains(UNFINISHED) && text.contains("new keys"), "{text}");
+        let wear = MacKeyFile::new(&committee.path()).wear().unwrap();
+        assert!(wear.unfinished >= 1 && wear.cut_offs == 1, "{wear:?}");
+    }
 }
 
 #[test]
