@@ -40,7 +40,7 @@ def test_the_committee_file_keeps_them(tmp_path: Path) -> None:
 
 
 def test_direct_openings_change_neither_file_nor_digest(tmp_path: Path) -> None:
-    made = api.init(tmp_path / "c", 3, "semi")
+    made = api.init(tmp_path / "c", 3, "semi", base_ot="curve25519")
     lines = ['name = "c"', 'protocol = "semi"', "threshold = 2"]
     for p in made.parties:
         lines += [

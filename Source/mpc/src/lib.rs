@@ -63,6 +63,7 @@ pub use engine::{ClearOp, Engine, EngineStats, Preprocessed};
 pub use error::{Check, EngineError};
 pub use graph::Handle;
 pub use joint::{JointIntegers, JointLaw, joint_summands};
+pub use keyquorum_ot::BaseOt;
 pub use protocol::Openings;
 pub use protocol::descriptor::Descriptor;
 pub use protocol::refusal::Refusal;

@@ -11,8 +11,8 @@ use keyquorum_math::Zq;
 use keyquorum_ot::extension::Choices;
 use keyquorum_ot::product::{self, Operand, Payload};
 use keyquorum_ot::{
-    Field, Inbound, LinkKey, Outbound, Parameters, PowerOfTwo, Receiver, ReceiverLink, Security,
-    Sender, SenderLink, bits,
+    BaseOt, Field, Inbound, LinkKey, MacKey, Outbound, Parameters, PowerOfTwo, Receiver,
+    ReceiverLink, Security, Sender, SenderLink, bits,
 };
 
 /// Time that this thread had the CPU (Linux: other work on the machine does not count), or wall clock time elsewhere.
@@ -43,7 +43,10 @@ impl Timer {
 }
 
 fn link(k: usize) -> (Arc<ReceiverLink>, Arc<SenderLink>) {
-    let parameters = Parameters::new(k).unwrap();
+    link_of(Parameters::new(k).unwrap())
+}
+
+fn link_of(parameters: Parameters) -> (Arc<ReceiverLink>, Arc<SenderLink>) {
     let (inbound, point) = Inbound::start(parameters).unwrap();
     let (outbound, points) =
         Outbound::start(parameters, b"bench", LinkKey::random(None).unwrap()).unwrap();
@@ -103,7 +106,38 @@ fn products<P: Payload>(
     row(k, what, n, received, sent, message.len(), answer.len());
 }
 
+/// Set-up of one direction with keys of MACs: 224 base OTs.
+fn set_up(base: BaseOt) {
+    let parameters = Parameters::default().with_macs().with_base(base);
+    let key = || LinkKey::random(Some(MacKey::random().unwrap())).unwrap();
+    let mut times = [0.0; 2];
+    let runs = 9;
+    for _ in 0..runs {
+        let start = Timer::now();
+        let (inbound, first) = Inbound::start(parameters).unwrap();
+        let here = start.seconds();
+        let start = Timer::now();
+        let (outbound, keys) = Outbound::start(parameters, b"bench", key()).unwrap();
+        times[1] += start.seconds();
+        let start = Timer::now();
+        let (_, answer) = inbound.finish(b"bench", &keys).unwrap();
+        times[0] += here + start.seconds();
+        let start = Timer::now();
+        outbound.finish(b"bench", &first, &answer).unwrap();
+        times[1] += start.seconds();
+    }
+    println!(
+        "base OT {}: {:.1} ms at the OT receiver, {:.1} ms at the OT sender; {} B to the OT receiver, {} B back",
+        base.name(),
+        times[0] * 1e3 / f64::from(runs),
+        times[1] * 1e3 / f64::from(runs),
+        parameters.outbound_bytes(),
+        parameters.inbound_bytes() + parameters.answer_bytes(),
+    );
+}
+
 fn main() {
+    BaseOt::ALL.into_iter().for_each(set_up);
     for k in [2, 4, 8] {
         let start = Timer::now();
         let links = link(k);

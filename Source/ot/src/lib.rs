@@ -1,11 +1,12 @@
-//! Oblivious transfer between two parties: base OT on Ristretto, SoftSpokenOT extension, and uses of extended OTs
+//! Oblivious transfer between two parties: base OT on Ristretto or from ML-KEM, SoftSpokenOT extension, and uses of extended OTs
 //! (random bits, correlated OT over Z_2^l, F_q and packed bits). No I/O: the caller sends the byte vectors.
 //!
 //! A *link* is one direction between two parties: the OT sender has a secret [`LinkKey`], the OT receiver has choice bits. Pads of OTs
 //! depend on 128 bits of the key, Δ, which are drawn for every link. MACs depend on other bits ([`MacKey`]), which are the same on all links
 //! of a party: a check of MACs that fails reveals their key, and nothing of Δ.
 //!
-//! Set-up ([`setup`]), once a link: one round of base OTs (roles swapped) and one message of punctured PRFs.
+//! Set-up ([`setup`]), once a link: one round of base OTs (roles swapped), and one message of punctured PRFs, before which the answer in base OTs
+//! from ML-KEM stands.
 //! Then extension ([`extension`]): each OT costs 128/k bits from receiver to sender, 2^k/k AES blocks and the hash.
 //!
 //! Nothing branches on secrets or uses them as an index. Types that hold secrets wipe them on drop.
@@ -35,6 +36,7 @@ pub mod vole;
 use zeroize::Zeroizing;
 
 pub use aes::Hash;
+pub use base::BaseOt;
 pub use extension::sliced::{SlicedReceiver, SlicedSender};
 pub use extension::{LinearHash, MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
 pub use key::{BIT_MAC_BITS, ELEMENT_MAC_BITS, LinkKey, MacKey};

@@ -1,11 +1,11 @@
 //! Set-up of a link: base OTs and punctured PRFs, as two messages each way.
 //!
 //! Both ends start at once: [`Inbound::start`] at the OT receiver (sender of the base OTs), [`Outbound::start`] at the OT
-//! sender (receiver of the base OTs). They exchange their messages; the OT receiver finishes and sends the PRFs; the OT
-//! sender finishes with them.
+//! sender (receiver of the base OTs). They exchange their messages; the OT receiver finishes and sends its answer in the base OTs, if their
+//! kind has one, and the PRFs; the OT sender finishes with them.
 
 use crate::aes::Key;
-use crate::base::{BaseReceiver, BaseSender, RECEIVER_BYTES, SENDER_BYTES};
+use crate::base::{BaseOt, BaseReceiver, BaseSender};
 use crate::key::MAC_ROWS;
 use crate::punctured::{full, message_bytes, punctured};
 use crate::{KAPPA, LinkKey, OtError, ReceiverLink, SenderLink};
@@ -15,6 +15,7 @@ use crate::{KAPPA, LinkKey, OtError, ReceiverLink, SenderLink};
 pub struct Parameters {
     k: usize,
     macs: bool,
+    base: BaseOt,
 }
 
 impl Parameters {
@@ -24,7 +25,10 @@ impl Parameters {
     /// [`OtError::Usage`] for another k.
     pub fn new(k: usize) -> Result<Self, OtError> {
         if matches!(k, 1 | 2 | 4 | 8) {
-            return Ok(Self { k, macs: false });
+            return Ok(Self {
+                k,
+                ..Self::default()
+            });
         }
         Err(OtError::Usage(format!(
             "SoftSpokenOT with k = {k}: choose 1, 2, 4 or 8"
@@ -34,6 +38,11 @@ impl Parameters {
     /// The same, for links that have keys of MACs.
     pub fn with_macs(self) -> Self {
         Self { macs: true, ..self }
+    }
+
+    /// The same, with base OTs of this kind.
+    pub fn with_base(self, base: BaseOt) -> Self {
+        Self { base, ..self }
     }
 
     /// Base OTs of a link.
@@ -53,23 +62,32 @@ impl Parameters {
 
     /// Bytes of [`Inbound::start`].
     pub fn inbound_bytes(self) -> usize {
-        SENDER_BYTES
+        self.base.first_bytes()
     }
 
     /// Bytes of [`Outbound::start`].
     pub fn outbound_bytes(self) -> usize {
-        self.base_ots() * RECEIVER_BYTES
+        self.base_ots() * self.base.receiver_bytes()
     }
 
     /// Bytes of [`Inbound::finish`].
-    pub fn prf_bytes(self) -> usize {
-        message_bytes(self.k, self.base_ots())
+    pub fn answer_bytes(self) -> usize {
+        self.base_answer_bytes() + message_bytes(self.k, self.base_ots())
+    }
+
+    /// How many of them belong to the base OTs.
+    fn base_answer_bytes(self) -> usize {
+        self.base_ots() * self.base.answer_bytes()
     }
 }
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { k: 4, macs: false }
+        Self {
+            k: 4,
+            macs: false,
+            base: BaseOt::default(),
+        }
     }
 }
 
@@ -85,7 +103,7 @@ impl Inbound {
     /// # Errors
     /// [`OtError::Entropy`].
     pub fn start(parameters: Parameters) -> Result<(Self, Vec<u8>), OtError> {
-        let (base, message) = BaseSender::start()?;
+        let (base, message) = BaseSender::start(parameters.base)?;
         Ok((Self { parameters, base }, message))
     }
 
@@ -95,8 +113,9 @@ impl Inbound {
     /// [`OtError`] if the message is malformed.
     pub fn finish(self, context: &[u8], theirs: &[u8]) -> Result<(ReceiverLink, Vec<u8>), OtError> {
         let count = self.parameters.base_ots();
-        let strings = self.base.finish(context, count, theirs)?;
-        let (seeds, message) = full(self.parameters.k, &strings)?;
+        let (strings, mut message) = self.base.finish(context, count, theirs)?;
+        let (seeds, prfs) = full(self.parameters.k, &strings)?;
+        message.extend_from_slice(&prfs);
         let link = ReceiverLink {
             parameters: self.parameters,
             keys: seeds.iter().map(|seed| Key::new(seed)).collect(),
@@ -129,7 +148,7 @@ impl Outbound {
                 parameters.base_ots()
             )));
         }
-        let (base, message) = BaseReceiver::start(context, &key)?;
+        let (base, message) = BaseReceiver::start(parameters.base, context, &key)?;
         let state = Self {
             parameters,
             key,
@@ -142,8 +161,15 @@ impl Outbound {
     ///
     /// # Errors
     /// [`OtError`] if a message is malformed, or the PRFs are not consistent.
-    pub fn finish(self, context: &[u8], point: &[u8], prfs: &[u8]) -> Result<SenderLink, OtError> {
-        let strings = self.base.finish(context, point)?;
+    pub fn finish(
+        self,
+        context: &[u8],
+        first: &[u8],
+        answer: &[u8],
+    ) -> Result<SenderLink, OtError> {
+        // The length of both is checked by those who read them.
+        let (base, prfs) = answer.split_at(self.parameters.base_answer_bytes().min(answer.len()));
+        let strings = self.base.finish(context, first, base)?;
         let seeds = punctured(self.parameters.k, &self.key, &strings, prfs)?;
         Ok(SenderLink {
             parameters: self.parameters,

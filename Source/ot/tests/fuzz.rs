@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)] // a failed test may panic
 
 use keyquorum_fuzz::{Measured, Outcome, Target, fuzz};
-use keyquorum_ot::base::{BaseReceiver, BaseSender, SENDER_BYTES};
+use keyquorum_ot::base::curve25519::{BaseReceiver, BaseSender, SENDER_BYTES};
+use keyquorum_ot::base::ml_kem;
 use keyquorum_ot::{KAPPA, LinkKey, Seed, punctured};
 
 #[global_allocator]
@@ -31,6 +32,31 @@ fn points_of_base_ot() {
         }
         let (sender, _) = BaseSender::start().unwrap();
         Outcome::from(&sender.finish(CONTEXT, KAPPA, bytes))
+    });
+}
+
+#[test]
+fn messages_of_base_ot_from_ml_kem() {
+    let key = LinkKey::with_pads(DELTA, None);
+    let (_, keys) = ml_kem::BaseReceiver::start(CONTEXT, &key).unwrap();
+    let (_, ciphertexts) = ml_kem::send(CONTEXT, KAPPA, &keys).unwrap();
+    let (keys_len, ciphertexts_len) = (keys.len(), ciphertexts.len());
+    let target = Target {
+        name: "ot-base-ml-kem",
+        cap: 1 << 20,
+        corpus: vec![keys, ciphertexts],
+        mend: None,
+        // Some 20 milliseconds each.
+        inputs: Some(40),
+    };
+    fuzz(&target, |bytes| {
+        if bytes.len() == ciphertexts_len {
+            let key = LinkKey::with_pads(DELTA, None);
+            let (receiver, _) = ml_kem::BaseReceiver::start(CONTEXT, &key).unwrap();
+            return Outcome::from(&receiver.finish(CONTEXT, bytes));
+        }
+        let count = if bytes.len() == keys_len { KAPPA } else { 1 };
+        Outcome::from(&ml_kem::send(CONTEXT, count, bytes))
     });
 }
 

@@ -12,8 +12,8 @@ use keyquorum_math::{Domain, Zq};
 use keyquorum_ot::extension::Choices;
 use keyquorum_ot::product::{self, Operand, Payload};
 use keyquorum_ot::{
-    Field, Inbound, LinkKey, OtError, Outbound, Parameters, PowerOfTwo, Receiver, ReceiverLink,
-    Security, Sender, SenderLink, bits,
+    BaseOt, Field, Inbound, LinkKey, MacKey, OtError, Outbound, Parameters, PowerOfTwo, Receiver,
+    ReceiverLink, Security, Sender, SenderLink, bits,
 };
 use proptest::prelude::*;
 
@@ -25,9 +25,32 @@ fn link(k: usize) -> (Arc<ReceiverLink>, Arc<SenderLink>) {
     assert_eq!(point.len(), parameters.inbound_bytes());
     assert_eq!(points.len(), parameters.outbound_bytes());
     let (receiver, prfs) = inbound.finish(b"test", &points).unwrap();
-    assert_eq!(prfs.len(), parameters.prf_bytes());
+    assert_eq!(prfs.len(), parameters.answer_bytes());
     let sender = outbound.finish(b"test", &point, &prfs).unwrap();
     (Arc::new(receiver), Arc::new(sender))
+}
+
+/// Messages of a link with MACs that begins with base OT from ML-KEM have the stated sizes, and both ends agree.
+#[test]
+fn links_begin_with_either_base_ot() {
+    for base in BaseOt::ALL {
+        let parameters = Parameters::default().with_macs().with_base(base);
+        let key = LinkKey::random(Some(MacKey::random().unwrap())).unwrap();
+        let (inbound, first) = Inbound::start(parameters).unwrap();
+        let (outbound, keys) = Outbound::start(parameters, b"test", key).unwrap();
+        assert_eq!(first.len(), parameters.inbound_bytes());
+        assert_eq!(keys.len(), parameters.outbound_bytes());
+        let (_, answer) = inbound.finish(b"test", &keys).unwrap();
+        assert_eq!(answer.len(), parameters.answer_bytes());
+        let sent = first.len() + keys.len() + answer.len();
+        let expected = match base {
+            BaseOt::Curve25519 => 32 + 224 * 64 + 8_992,
+            BaseOt::MlKem => 224 * (2_336 + 2_176) + 8_992,
+        };
+        assert_eq!(sent, expected);
+        // The PRFs are consistent: their check passes at this end.
+        outbound.finish(b"test", &first, &answer).unwrap();
+    }
 }
 
 fn ends(k: usize, security: Security) -> (Receiver, Sender) {

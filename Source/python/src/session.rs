@@ -7,7 +7,7 @@ use std::time::Duration;
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::mac_key::{MOST_CUT_OFFS, MacKeyFile};
 use keyquorum_mpc::{
-    Check, EngineError, EngineOptions, JointIntegers as CoreIntegers, JointLaw, Openings,
+    BaseOt, Check, EngineError, EngineOptions, JointIntegers as CoreIntegers, JointLaw, Openings,
     Session as CoreSession, joint_summands,
 };
 use keyquorum_net::{
@@ -382,6 +382,15 @@ impl Session {
             .find(|known| known.name() == openings)
             .ok_or_else(|| usage(format!("openings are direct or star, not {openings:?}")))?;
         self.core.set_openings(openings).map_err(engine_error)
+    }
+
+    /// How links of oblivious transfer that are set up from now on begin: `curve25519` or `ml-kem`; the same at all parties.
+    fn set_base_ot(&self, base_ot: &str) -> PyResult<()> {
+        let base_ot = BaseOt::ALL
+            .into_iter()
+            .find(|known| known.name() == base_ot)
+            .ok_or_else(|| usage(format!("base OT is curve25519 or ml-kem, not {base_ot:?}")))?;
+        self.core.set_base_ot(base_ot).map_err(engine_error)
     }
 
     /// Compares a digest with all parties.

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.model.committee import OPENINGS, Committee
+from keyquorum.model.committee import BASE_OT, NEW_BASE_OT, OPENINGS, Committee
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
 from keyquorum.parties import mac_key
@@ -19,6 +19,7 @@ from keyquorum.terminal.output import console, emit, printed
 
 from . import completion
 
+_BASE_OT = "; ".join(f"{name}: {what}" for name, what in BASE_OT.items())
 _SAID = "; ".join(f"{name}: {what}" for name, what in OPENINGS.items())
 
 Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
@@ -46,13 +47,16 @@ def init(
     openings: Annotated[
         str, typer.Option(help=f"How {names(COMMITTEES, king_openings=True, last=' and ')} open additive shares; {_SAID}; the same at all parties.")
     ] = "direct",
+    base_ot: Annotated[
+        str, typer.Option(help=f"How oblivious transfer begins, in protocols that have it; {_BASE_OT}; the same at all parties.")
+    ] = NEW_BASE_OT,
 ) -> None:
     """Make a committee: a folder with the parties file and an identity (key, certificate) for each party of this host.
 
     On several hosts: run init on each with the same --host list, --name and its own --me, exchange the fingerprints that it
     prints over a channel you trust, and enter them with keyquorum trust.
     """
-    committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings)
+    committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings, base_ot)
     console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({committee.capabilities.summary})", markup=False)
     if committee.authenticated:
         console.print(mac_key.WARNING, markup=False)
@@ -61,7 +65,7 @@ def init(
     for party in committee.parties:
         console.print(f"  party {party.index}  {party.place}  {party.fingerprint or '(fingerprint missing)'}")
     emit({
-        "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings,
+        "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings, "base_ot": committee.base_ot,
         "parties": [{"index": p.index, "host": p.host, "port": p.port, "fingerprint": p.fingerprint or None} for p in committee.parties],
         "here": committee.local_parties(),
     })  # fmt: skip

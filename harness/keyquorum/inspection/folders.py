@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from keyquorum.model.committee import OPENINGS, Committee
+from keyquorum.model.committee import BASE_OT, OPENINGS, Committee
 from keyquorum.model.errors import CommitteeError, PoolError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.plans.pool_list import read_pool
@@ -20,6 +20,7 @@ def _committee_lines(committee: Committee) -> list[str]:
     lines = [f"committee {committee.name}: {committee.protocol} ({committee.capabilities.summary}), t = {committee.threshold}"]
     if committee.openings != "direct":
         lines.append(f"openings: {committee.openings} ({OPENINGS[committee.openings]})")
+    lines.append(f"base OT: {committee.base_ot} ({BASE_OT[committee.base_ot]})")
     for party in committee.parties:
         here = "here" if party.index in committee.local_parties() else "elsewhere"
         lines.append(f"party {party.index} ({here}) {party.place} {party.fingerprint or 'fingerprint missing'}")

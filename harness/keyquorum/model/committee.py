@@ -33,6 +33,13 @@ OPENINGS = {
 }
 """How additive sharing opens values, with the cost in rounds and messages. ``star`` is an opening through a king. Where t + 1 parties of a committee
 round, these parties alone open."""
+BASE_OT = {
+    "curve25519": "Diffie-Hellman: a party that keeps what it received can learn secrets of the others later, with a quantum computer",
+    "ml-kem": "ML-KEM-768, which rests on lattices as FHE does: at most 1.0 MB more from each party to each other one in a session",
+}
+"""How oblivious transfer begins, in protocols that have it."""
+NEW_BASE_OT = "ml-kem"
+"""What new committees have. A committee file without an entry has ``curve25519``, the only one that there was before."""
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -83,6 +90,8 @@ class Committee:
     parties: tuple[Party, ...]
     openings: str = "direct"
     """How additive shares are opened, one of :data:`OPENINGS`."""
+    base_ot: str = "curve25519"
+    """How oblivious transfer begins, one of :data:`BASE_OT`."""
 
     @property
     def size(self) -> int:
@@ -91,15 +100,21 @@ class Committee:
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that identify the committee: name, protocol, threshold, all certificates, and how it opens values."""
+        """32 bytes that identify the committee: name, protocol, threshold, all certificates, how values are opened, how oblivious transfer begins."""
         said = [self.name, self.protocol, self.threshold, [[p.index, p.fingerprint] for p in self.parties]]
-        text = json.dumps(said if self.openings == "direct" else [*said, self.openings])
+        text = json.dumps([*said, *self._chosen().values()])
         return hashlib.sha256(b"keyquorum committee v1" + text.encode()).digest()
+
+    def _chosen(self) -> dict[str, str]:
+        """The choices that are not those of a file without them, by their name in the file."""
+        usual = {"openings": "direct", "base_ot": "curve25519"}
+        chosen = {"openings": self.openings, "base_ot": self.base_ot}
+        return {name: value for name, value in chosen.items() if value != usual[name]}
 
     def entries(self) -> list[tuple[str, str]]:
         """The input of :attr:`digest`, by name, so that an error can name the entry in which the files of two parties differ."""
         said = [("name", self.name), ("protocol", self.protocol), ("threshold", str(self.threshold)), ("parties", str(self.size))]
-        said += [("openings", self.openings), *((f"party-{p.index}.fingerprint", p.fingerprint) for p in self.parties)]
+        said += [("openings", self.openings), ("base_ot", self.base_ot), *((f"party-{p.index}.fingerprint", p.fingerprint) for p in self.parties)]
         return [(f"committee.{name}", value) for name, value in said]
 
     @property
@@ -205,7 +220,7 @@ class Committee:
             f"name = {json.dumps(self.name)}",
             f"protocol = {json.dumps(self.protocol)}",
             f"threshold = {self.threshold}",
-            *([] if self.openings == "direct" else [f"openings = {json.dumps(self.openings)}"]),
+            *(f"{name} = {json.dumps(value)}" for name, value in self._chosen().items()),
         ]
         for p in self.parties:
             lines += ["", "[[party]]", f"index = {p.index}", f"host = {json.dumps(p.host)}", f"port = {p.port}"]
@@ -223,7 +238,7 @@ class Committee:
             parties = tuple(Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"])) for p in data.pop("party"))
             committee = Committee(
                 folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties,
-                str(data.pop("openings", "direct")),
+                str(data.pop("openings", "direct")), str(data.pop("base_ot", "curve25519")),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CommitteeError(f"{path}: not a committee file ({error!r}): restore it, or run keyquorum init") from None
@@ -241,6 +256,8 @@ class Committee:
             raise CommitteeError(f"{path}: {no_committee(self.protocol)}")
         if self.openings not in OPENINGS:
             raise CommitteeError(f"{path}: unknown openings {self.openings!r}: choose one of {', '.join(OPENINGS)}")
+        if self.base_ot not in BASE_OT:
+            raise CommitteeError(f"{path}: unknown base_ot {self.base_ot!r}: choose one of {', '.join(BASE_OT)}")
         if self.openings == "star" and not self.capabilities.king_openings:
             able = sorted(p.name for p in COMMITTEES.values() if p.king_openings)
             raise CommitteeError(f"{path}: {self.protocol} opens values directly: star is for {', '.join(able[:-1])} and {able[-1]}")

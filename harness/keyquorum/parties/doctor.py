@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum import _engine
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import BASE_OT, Committee
 from keyquorum.model.errors import KeyFileError
 
 from . import mac_key
@@ -32,6 +32,7 @@ def examine(committee: Committee, parties: Sequence[int], seconds: float) -> Ite
     missing = [p.index for p in committee.parties if not p.fingerprint]
     for index in missing:
         yield Finding(False, f"party {index}: no fingerprint in committee.toml: keyquorum trust {shlex.quote(str(committee.folder))} {index} ...")
+    yield Finding(True, f"base OT, where a protocol takes it: {committee.base_ot} ({BASE_OT[committee.base_ot]})")
     usable = []
     for index in parties:
         findings = list(_files(committee, index))

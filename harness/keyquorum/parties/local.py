@@ -39,6 +39,7 @@ def run_in_process(
     sessions = _engine.local_sessions(committee.size, timeout, parse(link).shape if link else None)
     for session in sessions:
         session.set_openings(committee.openings)
+        session.set_base_ot(committee.base_ot)
 
     def one(session: Session) -> Any:
         chosen = None

@@ -74,6 +74,7 @@ def open_session(
         waiting,
     )
     session.set_openings(committee.openings)
+    session.set_base_ot(committee.base_ot)
     return session
 
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq, Zq128};
-use keyquorum_ot::Security;
+use keyquorum_ot::{BaseOt, Security};
 
 use super::streams::MacLinks;
 use super::{EngineOptions, Session};
@@ -53,7 +53,7 @@ impl Session {
                 ("protocol", protocol.to_owned()),
                 ("domain", domain.to_string()),
                 ("threshold", t.to_string()),
-                ("kind of openings", self.openings()?.name().to_owned()),
+                ("kind of openings, or of base OT", self.kinds()?),
                 (
                     "seed",
                     if options.insecure_seed.is_some() {
@@ -97,6 +97,15 @@ impl Session {
             threshold: t,
             index,
             options,
+        })
+    }
+
+    /// How values are opened, and how links of oblivious transfer begin where that is not the default.
+    fn kinds(&self) -> Result<String> {
+        let openings = self.openings()?.name();
+        Ok(match self.base_ot()? {
+            BaseOt::Curve25519 => openings.to_owned(),
+            other => format!("{openings}, {}", other.name()),
         })
     }
 

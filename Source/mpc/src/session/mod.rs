@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyquorum_math::DomainKind;
 use keyquorum_net::{Length, TamperedTransport, Transport};
-use keyquorum_ot::MacKey;
+use keyquorum_ot::{BaseOt, MacKey};
 use sha3::digest::{ExtendableOutput, Update, XofReader};
 use zeroize::Zeroizing;
 
@@ -71,6 +71,7 @@ pub(crate) struct Inner {
     /// tossed, or compared.
     pub(crate) key_tests: HashMap<DomainKind, HashSet<Vec<u8>>>,
     openings: Openings,
+    base_ot: BaseOt,
     /// Whether the engines of this session and of its groups verify products; `None` before the first one. Kept in the outermost session.
     verifies: Option<bool>,
     /// The session whose channels these are, if it is another one.
@@ -174,6 +175,9 @@ impl Session {
         let openings = whole
             .as_ref()
             .map_or(Ok(Openings::default()), Self::openings)?;
+        let base_ot = whole
+            .as_ref()
+            .map_or(Ok(BaseOt::default()), Self::base_ot)?;
         let adversary = whole
             .as_ref()
             .map_or_else(honest, |whole| Corruption::clone(&whole.adversary));
@@ -188,6 +192,7 @@ impl Session {
             mac_key: None,
             key_tests: HashMap::new(),
             openings,
+            base_ot,
             verifies: None,
             whole,
         };
@@ -391,6 +396,17 @@ impl Session {
 
     fn openings(&self) -> Result<Openings> {
         Ok(self.lock()?.openings)
+    }
+
+    /// How links of oblivious transfer that are set up from now on begin, and those of subgroups that are made from now on. The same at all
+    /// parties, who compare it when they open an engine.
+    pub fn set_base_ot(&self, base_ot: BaseOt) -> Result<()> {
+        self.lock()?.base_ot = base_ot;
+        Ok(())
+    }
+
+    fn base_ot(&self) -> Result<BaseOt> {
+        Ok(self.lock()?.base_ot)
     }
 
     /// Traffic so far.

@@ -102,6 +102,10 @@ impl Session {
         Ok(*context)
     }
 
+    fn link_parameters(&self) -> Result<Parameters> {
+        Ok(Parameters::default().with_base(self.base_ot()?))
+    }
+
     /// Oblivious transfer with all peers, in a stream of this engine.
     pub(super) fn channels(&self, index: u64, security: Security) -> Result<Vec<Option<Channel>>> {
         let links = self.lock()?.links.clone();
@@ -109,7 +113,7 @@ impl Session {
             Some(links) => links,
             None => {
                 let key = || LinkKey::random(None);
-                let links = establish(self, "link", Parameters::default(), key)?;
+                let links = establish(self, "link", self.link_parameters()?, key)?;
                 self.lock()?.links = Some(links.clone());
                 links
             }
@@ -140,7 +144,7 @@ impl Session {
             Some(key) => key.clone(),
             None => MacKey::random().map_err(|e| EngineError::usage(e.to_string()))?,
         };
-        let parameters = Parameters::default().with_macs();
+        let parameters = self.link_parameters()?.with_macs();
         let links = establish(self, "bits", parameters, || link_key(Some(key.clone())))?;
         let links = MacLinks {
             links,

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use keyquorum_math::DomainKind;
 use keyquorum_net::{Transport, local_mesh};
+use keyquorum_ot::BaseOt;
 
 use super::{EngineOptions, Session};
 
@@ -63,6 +64,52 @@ fn finding_11_blocked_an_abort_that_nobody_hears() {
         "{}",
         errors[1]
     );
+}
+
+/// Products over links that begin with base OT from ML-KEM; and parties of which one asks for it, and one does not, learn it before anything is sent.
+#[test]
+fn parties_agree_on_base_ot() {
+    let open = |session: &Session| {
+        session
+            .engine("semi2k", DomainKind::Z2k(64), &EngineOptions::default())
+            .map(drop)
+    };
+    let both = parties(
+        2,
+        |_, transport| transport,
+        move |session| {
+            session.set_base_ot(BaseOt::MlKem).unwrap();
+            open(&session).map(|()| session.stats().unwrap().bytes_sent)
+        },
+    );
+    for sent in both {
+        let sent = sent.unwrap();
+        let links = 128 * (2 * 1152 + 32 + 2 * 1088) + 128 * 32 + 32 * 32 + 32;
+        assert!((links..links + 1000).contains(&sent), "{sent}");
+    }
+    let errors = parties(
+        2,
+        |_, transport| transport,
+        move |session| {
+            if session.party() == 0 {
+                session.set_base_ot(BaseOt::MlKem).unwrap();
+            }
+            let error = open(&session).unwrap_err().to_string();
+            assert!(session.stats().unwrap().bytes_sent < 1000);
+            error
+        },
+    );
+    for (error, theirs) in errors
+        .iter()
+        .zip(["\"direct\" there", "\"direct, ml-kem\" there"])
+    {
+        assert!(
+            error.contains("base OT")
+                && error.contains(theirs)
+                && error.contains("start all parties"),
+            "{error}"
+        );
+    }
 }
 
 /// A party that says more than we compare is not taken for one that says the same.

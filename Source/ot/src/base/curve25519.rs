@@ -1,10 +1,6 @@
-//! Base OT: random OTs of 16 bytes between two parties, on the Ristretto group, secure against malicious parties in the
-//! random oracle model.
-//!
-//! Masny and Rindal, "Endemic oblivious transfer" (CCS 2019), the Diffie-Hellman instance with programmed points: the
-//! receiver of choice c knows the discrete logarithm of r_c + H(r_{1-c}) only, the sender's one point serves all OTs. Both
-//! messages are independent of each other: one round. Endemic: a corrupted party can fix its own strings, which the
-//! extension allows.
+//! Base OT on the Ristretto group, secure under CDH: the Diffie-Hellman instance. The receiver of choice c knows the discrete logarithm of
+//! r_c + H(r_{1-c}) only, the sender's one point serves all OTs. Both messages are independent of each other: one round. Choices are hidden
+//! from everybody for ever: both points are uniform. Strings are hidden only from those who cannot solve CDH.
 
 use curve25519_dalek::RistrettoPoint;
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable};
@@ -14,6 +10,7 @@ use sha2::{Digest, Sha512};
 use subtle::{Choice, ConditionallySelectable};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::{choices, string_of, tagged_hash};
 use crate::{LinkKey, OtError, Seed, entropy};
 
 /// Bytes of the receiver's message for one OT.
@@ -27,20 +24,9 @@ fn random_scalar() -> Result<Scalar, OtError> {
     Ok(Scalar::from_bytes_mod_order_wide(&wide))
 }
 
-/// A hash of OT `number` of a context, for one of its two choices.
-fn tagged_hash(tag: &[u8], context: &[u8], number: usize, choice: u8) -> Sha512 {
-    let mut hash = Sha512::new();
-    hash.update(tag);
-    hash.update((context.len() as u64).to_le_bytes());
-    hash.update(context);
-    hash.update((number as u64).to_le_bytes());
-    hash.update([choice]);
-    hash
-}
-
 /// The point that is added to r_c: H(context, number, c, r_{1-c}).
 fn point_hash(context: &[u8], number: usize, choice: u8, other: &[u8; 32]) -> RistrettoPoint {
-    let mut hash = tagged_hash(b"keyquorum-ot/point", context, number, choice);
+    let mut hash: Sha512 = tagged_hash(b"keyquorum-ot/point", context, number, choice);
     hash.update(other);
     RistrettoPoint::from_uniform_bytes(&hash.finalize().into())
 }
@@ -54,17 +40,11 @@ fn string_hash(
     pair: &[u8],
     common: &RistrettoPoint,
 ) -> Seed {
-    let mut hash = tagged_hash(b"keyquorum-ot/string", context, number, choice);
+    let mut hash: Sha512 = tagged_hash(b"keyquorum-ot/string", context, number, choice);
     hash.update(sender);
     hash.update(pair);
     hash.update(common.compress().as_bytes());
-    let mut digest: [u8; 64] = hash.finalize().into();
-    let mut seed = Zeroizing::new([0u8; 16]);
-    for (s, d) in seed.iter_mut().zip(&digest) {
-        *s = *d;
-    }
-    digest.zeroize();
-    seed
+    string_of(hash)
 }
 
 fn decompress(bytes: &[u8]) -> Option<([u8; 32], RistrettoPoint)> {
@@ -134,10 +114,7 @@ impl BaseReceiver {
     /// # Errors
     /// [`OtError::Entropy`].
     pub fn start(context: &[u8], key: &LinkKey) -> Result<(Self, Vec<u8>), OtError> {
-        let mut choices = Zeroizing::new(Vec::with_capacity(key.len()));
-        for i in 0..key.len() {
-            choices.push(1 - key.bit(i)?);
-        }
+        let choices = choices(key)?;
         let mut logarithms = Zeroizing::new(Vec::with_capacity(choices.len()));
         let mut message = Vec::with_capacity(choices.len() * RECEIVER_BYTES);
         for (number, bit) in choices.iter().copied().enumerate() {
