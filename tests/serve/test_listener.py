@@ -27,6 +27,7 @@ from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import Receiver, _exchanged
 from keyquorum.serve.listener import Listener
 from keyquorum.serve.metrics import Metrics
+from keyquorum.serve.sealed import SealedSocket
 from keyquorum.serve.wire import certificate_of, client_context, connect, receive_message, send_message
 
 STRANGERS = 300
@@ -325,6 +326,7 @@ def test_finding_06_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: 
 def test_finding_06_blocked_who_is_not_admitted_holds_no_channel(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the receiver does not wait for the party's refusal."""
     monkeypatch.setattr(wire, "_check_admitted", lambda *args: None)
+    monkeypatch.setattr(SealedSocket, "offer_seal", lambda self: None)
     eve = party.channel("eve")
     assert not party.asks(eve)
     end = time.monotonic() + 2

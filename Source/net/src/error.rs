@@ -171,6 +171,14 @@ pub enum NetError {
         /// What is wrong.
         detail: String,
     },
+    /// What came on a sealed channel is not what its other end sends.
+    #[error(
+        "sealed channel: {detail}: run the same version of KeyQuorum at both ends; if they do, somebody changed what was sent"
+    )]
+    Sealed {
+        /// What came.
+        detail: &'static str,
+    },
     /// A state that the code excludes.
     #[error("internal error: {detail}: please report it, and run all parties again")]
     Internal {

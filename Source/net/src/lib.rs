@@ -31,6 +31,7 @@ mod port;
 mod probe;
 mod reader;
 mod receive;
+mod sealed;
 mod session;
 mod setup;
 mod shape;
@@ -46,6 +47,9 @@ pub use identity::{Identity, fingerprint_hex, parse_fingerprint, verify_ed25519}
 pub use local::{LocalTransport, local_mesh, shaped_local_mesh};
 pub use members::Peer;
 pub use probe::{DoctorReport, ProbeReport, Responder, doctor, probe};
+pub use sealed::{
+    Offer, SEALED_ANSWER_BYTES, SEALED_OFFER_BYTES, SEALED_TAG_BYTES, Sealed, answer_offer,
+};
 pub use session::{SetupObserver, TlsConfig, TlsTransport};
 pub use shape::{BUCKET_BYTES, LinkShape};
 pub use tampered::TamperedTransport;

@@ -12,6 +12,7 @@ mod inputs;
 mod protocols;
 mod recorder;
 mod recording;
+mod sealed;
 mod session;
 mod store;
 mod value;
@@ -30,6 +31,7 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     recorder::register(m)?;
     recording::register(m)?;
     session::register(m)?;
+    sealed::register(m)?;
     identity::register(m)?;
     engine::register(m)?;
     value::register(m)?;

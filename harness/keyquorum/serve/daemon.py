@@ -221,17 +221,8 @@ class Daemon:
         receivers, skipped = self._receivers.counts
         return Snapshot(
             {party: max(0.0, now - away.get(party, now)) for party in others}, len(ages), max(ages, default=0.0), self.audit.writable, receivers, skipped,
-            None if self._record is None else self._record.count, self._mac_key_burned(), self.served_key.left(),
+            None if self._record is None else self._record.count, self.served_key.left(),
         )  # fmt: skip
-
-    def _mac_key_burned(self) -> bool | None:
-        if not self.committee.authenticated:
-            return None
-        try:
-            mac_key.check_party(self.committee, self.party)
-        except KeyQuorumError:
-            return True
-        return False
 
     def _not_ready(self) -> str:
         """Why no request is answered now; empty while they are."""

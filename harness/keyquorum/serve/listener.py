@@ -29,6 +29,7 @@ from .admission import Receivers
 from .audit import LONGEST, AuditLog
 from .kinds.base import ServedKind, is_request_id
 from .requests import Requests
+from .sealed import SealedSocket
 from .wire import Budget, MessageMemory, MessageTooLong, drop, receive_message, send_message
 
 IDLE_SECONDS = 600.0
@@ -218,6 +219,9 @@ class Listener:
         try:
             channel.do_handshake()
             self._receivers.require(_fingerprint(channel))
+            if not isinstance(channel, SealedSocket):
+                raise ConnectionError("the channel is not sealed: please report it")
+            channel.answer_seal()
             channel.settimeout(IDLE_SECONDS)
         except BaseException:
             channel.close()

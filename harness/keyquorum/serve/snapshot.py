@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 class Snapshot:
     """``away``: seconds since when each other party is away, 0 while it is connected or not known to be away; ``waiting``, ``oldest``: requests that wait,
     and seconds since the first of them came; ``receivers``, ``skipped``: certificates that are admitted, and files that are none; ``broken``: sessions
-    that broke off, and their limit, where products are verified; ``burned``: of committees with MACs; ``evaluations``: that a key of a pseudorandom
+    that broke off, and their limit, where products are verified; ``evaluations``: that a key of a pseudorandom
     function may still serve, where its policy has a total."""
 
     away: dict[int, float]
@@ -23,7 +23,6 @@ class Snapshot:
     receivers: int
     skipped: int
     broken: tuple[int, int] | None = None
-    burned: bool | None = None
     evaluations: int | None = None
 
 
@@ -59,8 +58,6 @@ class SnapshotCollector(Collector):
         if now.broken is not None:
             yield _gauge("sessions_broken", "Sessions that broke off, since the operator has looked", now.broken[0])
             yield _gauge("sessions_broken_limit", "Broken sessions at which the party stops", now.broken[1])
-        if now.burned is not None:
-            yield _gauge("mac_key_burned", "1 if the MAC key is burned", now.burned)
         if now.evaluations is not None:
             yield _gauge("evaluations_left", "Evaluations that the key may still serve by its policy", now.evaluations)
 

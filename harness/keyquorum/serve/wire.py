@@ -1,4 +1,4 @@
-"""The channel between a receiver and a party: mutual TLS 1.3 with pinned certificates, and messages of a JSON head and a body.
+"""The channel between a receiver and a party: mutual TLS 1.3 with pinned certificates, sealed (:mod:`.sealed`), and messages of a JSON head and a body.
 
 A message: 4 bytes length of the head, 8 bytes length of the body (little endian), the head, the body.
 """
@@ -23,6 +23,8 @@ from keyquorum.model.committee import place_text
 from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.parties.traces import sweep_copies
+
+from .sealed import SealedSocket
 
 HEAD_LIMIT = 1 << 16
 SLOWEST = 1 << 20
@@ -83,6 +85,7 @@ def load_identity(context: ssl.SSLContext, identity: Path) -> None:
 def client_context(identity: Path) -> ssl.SSLContext:
     """For a receiver. The party's certificate is pinned: see :func:`connect`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.sslsocket_class = SealedSocket
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # no authority signs certificates of parties: the fingerprint is compared
@@ -103,6 +106,9 @@ def connect(
             if hashlib.sha256(certificate).hexdigest() != fingerprint:
                 raise PartyError(f"{place_text(host, port)} is not party {party}: its certificate is not the one in committee.toml")
             _check_admitted(channel, party, timeout)
+            if not isinstance(channel, SealedSocket):
+                raise ConnectionError("the channel is not sealed: please report it")
+            channel.offer_seal()
         except BaseException:
             channel.close()
             raise
