@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from keyquorum._engine import SEALED_TAG_BYTES, SEALING_ANSWER_BYTES, SEALING_OFFER_BYTES, make_identity
 from keyquorum.model.errors import PartyError
-from keyquorum.serve import sealed
-from keyquorum.serve.sealed import MAGIC, SealedSocket
-from keyquorum.serve.wire import certificate_of, client_context, connect, receive_message, send_message, server_context
+from keyquorum.serve.listener import Receivers
+from keyquorum.serve.sealed import LONGEST, MAGIC, SealedSocket, sealing
+from keyquorum.serve.wire import certificate_of, client_context, connect, receive_message, send_message
 
 SECRET = b"the share of a message, which nobody else may see"
 
@@ -31,6 +31,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def context_of(folder: Path) -> ssl.SSLContext:
+    """The party's."""
+    return sealing(Receivers(folder / "party.pem", folder / "receivers").context())
+
+
 @contextmanager
 def pair(folder: Path) -> Iterator[tuple[Any, Any]]:
     """Both ends of a TLS channel, of which neither is sealed yet: receiver and party."""
@@ -38,8 +43,8 @@ def pair(folder: Path) -> Iterator[tuple[Any, Any]]:
     near.settimeout(10)
     far.settimeout(10)
     with ThreadPoolExecutor(1) as pool:
-        accepted = pool.submit(server_context(folder / "party.pem", folder / "receivers").wrap_socket, far, True)
-        receiver = client_context(folder / "alice.pem").wrap_socket(near)
+        accepted = pool.submit(context_of(folder).wrap_socket, far, True)
+        receiver = sealing(client_context(folder / "alice.pem")).wrap_socket(near)
         party = accepted.result(20)
     with receiver, party:
         yield receiver, party
@@ -121,7 +126,7 @@ def test_receiver_link_downgrade_ablated_by_a_party_that_does_not_insist(folder:
 def test_receiver_link_downgrade_blocked_at_the_receiver(folder: Path) -> None:
     """A party that does not seal takes the offer for a message, and closes the channel."""
     party = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate_of(folder / "party.pem"))).hexdigest()
-    context = server_context(folder / "party.pem", folder / "receivers")
+    context = context_of(folder)
 
     def serve(listener: socket.socket) -> None:
         raw, _ = listener.accept()
@@ -141,7 +146,7 @@ def test_receiver_link_downgrade_blocked_at_the_receiver(folder: Path) -> None:
         bytes(4),
         SEALED_TAG_BYTES.to_bytes(4, "little") + bytes(SEALED_TAG_BYTES),
         (20).to_bytes(4, "little") + bytes(20),
-        (sealed.LONGEST + SEALED_TAG_BYTES + 1).to_bytes(4, "little"),
+        (LONGEST + SEALED_TAG_BYTES + 1).to_bytes(4, "little"),
         b"\xff" * 4,
         (20).to_bytes(4, "little") + bytes(3),
     ],

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from keyquorum.model.errors import CommitteeError
 
-from .sealed import SealedSocket
 from .wire import certificate_of, load_identity
 
 CERTIFICATE_LIMIT = 1 << 16
@@ -156,7 +155,6 @@ class Receivers:
         changed, stamp, self._looked = self._folder_changed(), self._files_changed(), time.monotonic()
         files = read_certificates(self._folder)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.sslsocket_class = SealedSocket
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         load_identity(context, self._identity)
         context.verify_mode = ssl.CERT_REQUIRED

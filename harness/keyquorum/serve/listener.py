@@ -29,7 +29,7 @@ from .admission import Receivers
 from .audit import LONGEST, AuditLog
 from .kinds.base import ServedKind, is_request_id
 from .requests import Requests
-from .sealed import SealedSocket
+from .sealed import sealed, sealing
 from .wire import Budget, MessageMemory, MessageTooLong, drop, receive_message, send_message
 
 IDLE_SECONDS = 600.0
@@ -209,7 +209,7 @@ class Listener:
         try:
             raw.settimeout(HANDSHAKE_SECONDS)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            channel = self._receivers.context().wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+            channel = sealing(self._receivers.context()).wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
         except BaseException:
             self._unverified.remove(raw)
             raw.close()
@@ -219,9 +219,7 @@ class Listener:
         try:
             channel.do_handshake()
             self._receivers.require(_fingerprint(channel))
-            if not isinstance(channel, SealedSocket):
-                raise ConnectionError("the channel is not sealed: please report it")
-            channel.answer_seal()
+            sealed(channel).answer_seal()
             channel.settimeout(IDLE_SECONDS)
         except BaseException:
             channel.close()

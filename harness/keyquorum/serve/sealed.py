@@ -33,7 +33,7 @@ def _checked(call: Callable[[bytes], _Result], received: bytes) -> _Result:
 
 class SealedSocket(ssl.SSLSocket):
     """A TLS socket whose ``recv`` and ``sendall`` are those of the sealed channel, after :meth:`offer_seal` or :meth:`answer_seal`; use no others.
-    Made by a context with this ``sslsocket_class``."""
+    Made by a context of :func:`sealing`."""
 
     _records: SealedRecords | None = None
     _received = b""
@@ -96,3 +96,16 @@ class SealedSocket(ssl.SSLSocket):
         finally:
             self.settimeout(seconds)
         return bytes(data)
+
+
+def sealing(context: ssl.SSLContext) -> ssl.SSLContext:
+    """The context, whose sockets can be sealed from now on."""
+    context.sslsocket_class = SealedSocket
+    return context
+
+
+def sealed(channel: ssl.SSLSocket) -> SealedSocket:
+    """A socket of such a context. Raises ConnectionError for another one."""
+    if not isinstance(channel, SealedSocket):
+        raise ConnectionError("the channel cannot be sealed: please report it")
+    return channel

@@ -24,7 +24,7 @@ from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.parties.traces import sweep_copies
 
-from .sealed import SealedSocket
+from .sealed import sealed, sealing
 
 HEAD_LIMIT = 1 << 16
 SLOWEST = 1 << 20
@@ -85,7 +85,6 @@ def load_identity(context: ssl.SSLContext, identity: Path) -> None:
 def client_context(identity: Path) -> ssl.SSLContext:
     """For a receiver. The party's certificate is pinned: see :func:`connect`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.sslsocket_class = SealedSocket
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE  # no authority signs certificates of parties: the fingerprint is compared
@@ -100,15 +99,13 @@ def connect(
     try:
         raw = socket.create_connection((host, port), timeout)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        channel = context.wrap_socket(raw)
+        channel = sealing(context).wrap_socket(raw)
         try:
             certificate = channel.getpeercert(binary_form=True) or b""
             if hashlib.sha256(certificate).hexdigest() != fingerprint:
                 raise PartyError(f"{place_text(host, port)} is not party {party}: its certificate is not the one in committee.toml")
             _check_admitted(channel, party, timeout)
-            if not isinstance(channel, SealedSocket):
-                raise ConnectionError("the channel is not sealed: please report it")
-            channel.offer_seal()
+            sealed(channel).offer_seal()
         except BaseException:
             channel.close()
             raise
