@@ -85,6 +85,7 @@ from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
+from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.public import export_key
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import encryption_of, load_parameters, parameter_set_names, scheme_of
@@ -423,6 +424,7 @@ def decrypt_job(
     width: int = 8,
     levels: int = 2,
     parties: Sequence[int] | None = None,
+    check_noise: bool = False,
 ) -> Json:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
     committee = members_of(as_committee(committee), parties)
@@ -436,6 +438,8 @@ def decrypt_job(
             raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
         if committee.capabilities.quorum is not None and receiver > committee.threshold:
             raise ParameterError(f"with a pool parties 0 to {committee.threshold} round: choose one of them as the receiver, not {receiver}")
+    if check_noise:
+        refuse_noise_check(committee, info, backend)
     if len(outputs) != len(ciphertexts) or not ciphertexts:
         raise ParameterError(f"{len(outputs)} outputs for {len(ciphertexts)} ciphertexts: name one output for each")
     digests, parsed = [], []
@@ -457,6 +461,7 @@ def decrypt_job(
         "levels": levels,
         "sha256": digests,
         "pool": pool,
+        **({"check_noise": True} if check_noise else {}),
         "backend": backend,
         "link": link,
         **subset_field(parties),
@@ -485,17 +490,19 @@ def decrypt(
     width: int = 8,
     levels: int = 2,
     parties: Sequence[int] | None = None,
+    check_noise: bool = False,
 ) -> DecryptResult:
     """Decrypts ciphertext files. The receiver's process writes the plaintexts (mode 0600), in SEAL's format, or the messages of LWE as JSON.
 
     A key can be used on both backends, whichever made it. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`); LWE
     always does. ``width``, ``levels``: bits of a block and levels of the tables of round_ltz_table.
-    ``parties``: decrypt without the others, with shares of :func:`share` and a pool of these parties."""
+    ``parties``: decrypt without the others, with shares of :func:`share` and a pool of these parties. ``check_noise``: BFV and BGV: first check jointly, by one bit, that all
+    ciphertexts have less than half of the noise that they may have (:func:`keyquorum.plans.noise_check.check_noise`): CiphertextError, and nothing is decrypted, where not."""
     committee = as_committee(committee)
     if pool and backend != "embedded":
         raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
     check_backend(backend, committee, mp_spdz)
-    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool, width, levels, parties)
+    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool, width, levels, parties, check_noise)
     info = load_key(key_folder(committee, key))
     precisions = encryption_of(info).errors(info, [Path(c) for c in ciphertexts])
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)

@@ -145,6 +145,13 @@ def decrypt(
         ),
     ] = None,
     pool: Annotated[bool, typer.Option("--pool", help="BFV, BGV: take the masks from the committee's pool; LWE does always.")] = False,
+    check_noise: Annotated[
+        bool,
+        typer.Option(
+            "--check-noise",
+            help="BFV, BGV: decrypt only if a joint check, which opens one bit, finds less than half of the noise that may be. Few failures are allowed.",
+        ),
+    ] = False,
     job: JobFile = None,
     parties: Parties = None,
     backend: BackendName = "embedded",
@@ -166,12 +173,12 @@ def decrypt(
         with tempfile.TemporaryDirectory(prefix="keyquorum-") as made:
             decrypt(
                 folder, key, as_lwe(folder, key, ciphertexts, Path(made)), to, _plaintext_paths(ciphertexts, output or []), committee, identity, at, wait,
-                rounding, pool, None, parties, backend, mp_spdz, link,
+                rounding, pool, check_noise, None, parties, backend, mp_spdz, link,
             )  # fmt: skip
         return
     if committee:
         _refuse_beside("--committee", "the served committee has its own", {
-            "--to": to is not None, "--rounding": rounding is not None, "--pool": pool, "--job": job is not None,
+            "--to": to is not None, "--rounding": rounding is not None, "--pool": pool, "--check-noise": check_noise, "--job": job is not None,
             "--backend": backend != "embedded", "--mp-spdz": mp_spdz is not None, "--link": link is not None,
         })  # fmt: skip
         if not 0 <= wait <= LONGEST_WAIT:
@@ -192,7 +199,10 @@ def decrypt(
             raise ParameterError(f"{name} results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
     rounding = rounding or EXACT
     if job is not None:
-        api.write_job(job, api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool, parties=members))
+        api.write_job(
+            job,
+            api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool, parties=members, check_noise=check_noise),
+        )
         names = ", ".join(str(path) for path in ciphertexts)
         console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(job))} there", markup=False)
         console.print("names are relative to the job file; on a host with other paths give --ciphertext, and --output at the receiver")
@@ -200,7 +210,19 @@ def decrypt(
         return
     with progress_bars() as report:
         result = api.decrypt(
-            folder, key, ciphertexts, to, outputs, rounding, report, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, parties=members
+            folder,
+            key,
+            ciphertexts,
+            to,
+            outputs,
+            rounding,
+            report,
+            backend=backend,
+            mp_spdz=mp_spdz,
+            link=link,
+            pool=pool,
+            parties=members,
+            check_noise=check_noise,
         )
     print_reports(result.reports)
     for i, path in enumerate(result.outputs):

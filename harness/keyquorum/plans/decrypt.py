@@ -29,6 +29,7 @@ from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant, Words
 
 from .masked import warn_of_rounding
+from .noise_check import check_noise, refuse_noise_check
 from .pool_variants import check_verified, pool_group, variant_for
 from .pools import Pool
 from .weakness import warn_all
@@ -145,6 +146,8 @@ def check_decrypt(committee: Committee, party: int, job: Json) -> None:
     check_verified(committee, scheme)
     require_embedded(committee, job["backend"])
     inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
+    if _checks_noise(job):
+        refuse_noise_check(committee, info, job["backend"])
     if scheme.pooled(info, bool(job.get("pool"))):
         variant_for(committee, job["rounding"], info.parameters, width, levels)
     ciphertexts = read_ciphertexts(info, inputs, job["sha256"], job["rounding"])
@@ -163,6 +166,13 @@ def check_decrypt(committee: Committee, party: int, job: Json) -> None:
         _check_outputs(outputs)
 
 
+def _checks_noise(job: Json) -> bool:
+    wanted = job.get("check_noise", False)
+    if type(wanted) is not bool:
+        raise ParameterError("check_noise of the decrypt job is no true or false: write the job file again")
+    return wanted
+
+
 def _check_outputs(outputs: Sequence[Path]) -> None:
     for path in outputs:
         if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
@@ -179,7 +189,7 @@ def _check_outputs(outputs: Sequence[Path]) -> None:
 )
 def decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext file), ``pool`` (optional: take masks from the
-    committee's pool), ``width``, ``levels`` (optional: of the rounding's tables), ``subset`` (optional:
+    committee's pool), ``width``, ``levels`` (optional: of the rounding's tables), ``check_noise`` (optional: the joint check of noise first), ``subset`` (optional:
     parties that decrypt without the others), and under ``local`` the paths: ``ciphertexts``, ``outputs``
     (written by the receiver, 0600, and reserved before anything is counted)."""
     committee, party = context.committee, context.party
@@ -205,6 +215,9 @@ def decrypt_job(context: PartyContext, job: Json) -> Json:
             most = info.most_decryptions(job["rounding"])
             if most is not None:
                 claim_decryptions(context, folder, info, len(ciphertexts), most)
+        if _checks_noise(job):
+            refuse_noise_check(committee, info, job["backend"])
+            check_noise(context, folder, info, shares, ciphertexts, receiver)
         pooled = scheme.pooled(info, bool(job.get("pool")))
         pool = hashlib.sha256("".join(job["sha256"]).encode()).hexdigest() if pooled else ""
         results = decrypt(context, info, shares, ciphertexts, receiver, job["rounding"], pool=pool, width=width, levels=levels)

@@ -495,6 +495,24 @@ def lwe_switch_key(*, n: int, count: int, base_log: int, levels: int, s: Segment
     )
 
 
+def noise_check(*, count: int, N: int, l: int, y: Segment | None = None, ring_length: int = 64) -> Call:
+    """Whether the noise of RLWE ciphertexts is below half its border, a bit for each ciphertext: all of e in [-2^(l-2), 2^(l-2)), for phases z =
+    2^l * m + e + 2^(l-1).
+
+    Rounds: ``ring_bits_levels(l) + B2A_ROUNDS + ring_bits_levels(S) + 1``
+    Bytes: ``ring_bits_ands(l, l - 1)*AND(count*N) + B2A(count*N) + ring_bits_ands(S, S - 1)*AND(count) + ROW(count)``
+    N: coefficients of a ciphertext, a power of two.
+    Reads y (count*N shares) at ``at``.
+    y: the first coefficient of every ciphertext, then the second of every one, and so on.
+    Output: count bits, to all.
+    """
+    optional = given(
+        (position("noise_check", "y", y, 0, count*N), 0),
+        (ring_length, 64),
+    )
+    return Call("noise_check", [count, N, l, *optional])
+
+
 def open_masked(*, size: int, x: Segment, r: Segment) -> Call:
     """Opens x + r for shared vectors x and r: a masked value, uniform if r is uniform, secret and used once.
 

@@ -257,6 +257,14 @@ class Scheme(KeyScheme[K], Generic[K, C]):
         """How many of the secret vectors the decryption takes, the first ones; None: all."""
         return None
 
+    def checks_noise(self, info: K) -> bool:
+        """Whether there is a joint check of noise for ciphertexts under this key (:meth:`noise_within`)."""
+        return False
+
+    def noise_within(self, context: PartyContext, info: K, shares: Sequence[Persistence], ciphertexts: Sequence[C], receiver: int) -> bool | None:
+        """Whether all these ciphertexts have less than half of the noise that their decryption takes; None at parties that do not round. Every party calls this. Opens one bit."""
+        raise ParameterError(f"{self.title} has no check of noise: leave it out")
+
     @abstractmethod
     def plaintext_size(self, info: K, ciphertext: C) -> int:
         """Bytes of the plaintext file of a ciphertext file, at most."""

@@ -95,7 +95,8 @@ def primes_of(ring_degree: int, bits: Sequence[int], also: int = 1) -> tuple[int
     step = math.lcm(2 * ring_degree, also)
     pools: dict[int, list[int]] = {}
     for size in set(bits):
-        found, candidate = [], ((1 << size) - 2) // step * step + 1
+        found: list[int] = []
+        candidate = ((1 << size) - 2) // step * step + 1
         while len(found) < bits.count(size) and candidate >= 1 << (size - 1):
             if is_prime(candidate):
                 found.append(candidate)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.fhe import seal
 from keyquorum.fhe.keys import galois_elements
 from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets, load
@@ -24,6 +25,7 @@ from keyquorum.schemes.base import EXACT, Decrypted, Scheme, Words
 from keyquorum.schemes.counts import decryptions_used
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 from keyquorum.sharing.field_variant import FieldVariant
+from keyquorum.sharing.noise_check import noise_within
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import RoundingGroup, scaled_words
 from keyquorum.sharing.variants import PaddedOutput, Variant, combine_modulo
@@ -220,6 +222,21 @@ class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
         if info.ring_secret:
             return None
         return max((c.level_primes for c in ciphertexts), default=1)
+
+    def checks_noise(self, info: SealKeyInfo) -> bool:
+        """See :class:`.Scheme`. Of BFV and BGV."""
+        return info.parameters.scheme != "ckks"
+
+    def noise_within(
+        self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int
+    ) -> bool | None:
+        """See :class:`.Scheme`."""
+        group, names, set_ = RoundingGroup.of(context, info.threshold, receiver), list[KeyTest](), info.parameters
+        u = exact_summands(context, info, shares[0], group, ciphertexts, names=names)
+        try:
+            return noise_within(group, u, set_.coeff_modulus[0], set_.plain_modulus, names=names) if group.member else None
+        finally:
+            wipe(u)
 
     def plaintext_size(self, info: SealKeyInfo, ciphertext: Ciphertext) -> int:
         """See :class:`.Scheme`."""
