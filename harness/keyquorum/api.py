@@ -79,13 +79,13 @@ from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to, subset_field
 from keyquorum.parties.setup import address, fingerprint, init, move, trust
 from keyquorum.plans.masked import warn_of_rounding
+from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.pool_jobs import check_fill
 from keyquorum.plans.pool_store import chunks_bytes, drop_pool, pool_status
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.pools import pools_folder
 from keyquorum.plans.program import ProgramRequest
 from keyquorum.plans.program import run_locally as run
-from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.public import export_key
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import encryption_of, load_parameters, parameter_set_names, scheme_of

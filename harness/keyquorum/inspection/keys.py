@@ -5,6 +5,7 @@ from __future__ import annotations
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_count, is_hex
+from keyquorum.plans.noise_check import FILE, MOST_FAILED
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import decryptions_used
 from keyquorum.schemes.key_folder import check_public_file, load_key, metadata_name, metadata_names, parse_key
@@ -59,10 +60,20 @@ def _count(candidate: Candidate) -> Report:
     return Report([f"count of decryptions of key {key_id}: {used}", *openness(path)], details={"key_id": key_id, "used": used})
 
 
+def _noise_checks(candidate: Candidate) -> Report:
+    path = candidate.path
+    whole = candidate.has("key_id", "failed") and is_hex(candidate.json["key_id"], 32) and is_count(candidate.json["failed"])
+    require(whole, path, 'restore it, or set "failed" to the count of another party')
+    failed, key_id = candidate.json["failed"], candidate.json["key_id"]
+    line = f"failed checks of noise under key {key_id}: {failed} of {MOST_FAILED} that are allowed"
+    return Report([line, *openness(path)], details={"key_id": key_id, "failed": failed})
+
+
 KINDS = (
     Kind("key folder", lambda c: c.is_folder and metadata_name(c.path) is not None, _key_folder, ("schemes/key_folder", "plans/keygen")),
     Kind(
         "metadata of a key", lambda c: c.named(*metadata_names()) or c.has("key_id", "transcript", "parameters"), _key_info, ("schemes/key_folder",)
     ),
     Kind("count of decryptions", lambda c: c.named("decryptions.json"), _count, ("schemes/counts",)),
+    Kind("count of failed checks of noise", lambda c: c.named(FILE), _noise_checks, ("plans/noise_check",)),
 )
