@@ -134,6 +134,19 @@ def test_own_parameter_sets_are_found_near_a_file(world: Path, tmp_path: Path) -
         examine(tmp_path / "x.ct")
 
 
+def test_damaged_objects_of_known_sets_are_no_foreign_ones(world: Path, tmp_path: Path) -> None:
+    """A coefficient that is too large, a key folder or a receipt beside it: what should be readable and is not is damaged."""
+    data = (world / SAMPLES["SEAL ciphertext"]).read_bytes()
+    (tmp_path / "x.ct").write_bytes(data[:-8] + b"\xff" * 8)
+    with pytest.raises(KeyQuorumError, match=r"x\.ct: a damaged file of SEAL"):
+        examine(tmp_path / "x.ct")
+    (tmp_path / "x.ct").write_bytes(data[:16] + bytes(32) + data[48:])
+    assert examine(tmp_path / "x.ct").kind == "SEAL object of other parameters"
+    shutil.copy(f"{world / SAMPLES['SEAL ciphertext']}.json", tmp_path / "x.ct.json")
+    with pytest.raises(KeyQuorumError, match=r"x\.ct: a damaged file of SEAL"):
+        examine(tmp_path / "x.ct")
+
+
 def test_files_of_tfhe_rs_are_named(tmp_path: Path) -> None:
     for name, expected in (
         ("FheUint", "keyquorum decrypt takes it"),

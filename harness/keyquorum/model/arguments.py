@@ -49,7 +49,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 def fits(value: object, hint: Hint) -> bool:
     """Whether a value is of an annotation."""
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin: Any = get_origin(hint)
+    arguments = get_args(hint)
     if hint is Any or isinstance(hint, TypeVar):
         return True
     if origin in (Union, UnionType):
@@ -77,7 +78,8 @@ def fits(value: object, hint: Hint) -> bool:
 
 def text_of(hint: Hint) -> str:
     """An annotation for people."""
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin: Any = get_origin(hint)
+    arguments = get_args(hint)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(text_of(each) for each in arguments))
     if origin in (Sequence, list, Iterable):
