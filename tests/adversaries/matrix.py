@@ -11,7 +11,7 @@ from .evaluations import evaluation
 from .flooded_plans import flooded
 from .keys_plans import lwe_keys, seal_keys
 from .lwe_plans import lwe_decryption
-from .plans import Q, decryption, decryption_in_ring, decryption_of_inputs, rounding, toy
+from .plans import Q, decryption, decryption_in_ring, decryption_of_inputs, noise_check, rounding, toy
 from .runner import HUNG, WRONG, Case, Plan, Tally, cases, run
 from .served_plans import padded, served
 
@@ -57,6 +57,8 @@ ROWS = (
     Row(lambda: rounding("mal-rep-ring", 3)),
     Row(lambda: rounding("mal-rep-ring", 3, 1)),
     Row(lambda: rounding("spdz2k", 2), at_most=20, quick=1),
+    Row(lambda: noise_check("mal-rep-ring", 3, within=False)),
+    Row(lambda: noise_check("mal-rep-ring", 3, within=True), quick=0),
     Row(lambda: decryption("mal-rep-field", 3, 0)),
     Row(lambda: decryption("mal-rep-field", 3, 1), quick=0),
     Row(lambda: decryption("mal-rep-field", 3, 2, pooled=True), at_most=40, quick=1),
@@ -119,6 +121,9 @@ ABLATIONS = (
     Ablation(lambda: toy("mal-shamir", 5, FIELD, 2), ("Openings",), ("flip",), 1),
     Ablation(lambda: rounding("mal-rep-ring", 3), ("Products", "Openings"), ("flip",), 1),
     Ablation(lambda: rounding("mal-rep-ring", 3), ("Openings",), ("flip",), 2),
+    # A ciphertext with too much noise passes.
+    Ablation(lambda: noise_check("mal-rep-ring", 3, within=False), ("Products", "Openings"), ("flip",), 1),
+    Ablation(lambda: noise_check("mal-rep-ring", 3, within=False), ("Openings",), ("flip",), 2, from_end=True),
     Ablation(lambda: decryption("mal-rep-field", 3, 0), ("Products", "Openings"), ("flip",), 1),
     Ablation(lambda: decryption("mal-rep-field", 3, 0), ("Openings",), ("flip",), 1),
     Ablation(lambda: decryption("mal-rep-field", 3, 0), ("Openings",), ("flip",), 2),

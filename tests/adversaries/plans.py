@@ -128,6 +128,17 @@ def rounding(protocol: str, parties: int, receiver: int | str = "all") -> Plan:
     return Plan(f"rounding of {protocol}, {parties} parties, to {receiver}", parties, single, single.right)
 
 
+def noise_check(protocol: str, parties: int, within: bool) -> Plan:
+    """The check of noise of one ciphertext, of which one coefficient is too large, or none."""
+    noise = np.random.default_rng(6).integers(-(1 << (L - 2)), 1 << (L - 2), SIZE)
+    if not within:
+        noise[3] = 1 << (L - 2)
+    single = Single(
+        PROGRAMS / "noise_check.mpc", (1, SIZE, L), protocol, parties, None, "Z2^64", tuple((noise + (1 << (L - 1))).tolist()), 0, (int(within),)
+    )
+    return Plan(f"check of noise of {protocol}, {'within' if within else 'too large'}", parties, single, single.right)
+
+
 class DeviatingBackend(Embedded):
     """The embedded engine of a party that takes other inputs."""
 
