@@ -22,7 +22,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = tmp_path_factory.mktemp("cpp")
     configure = [cmake, "-S", str(SOURCE), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release"]
     done = subprocess.run(configure, capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode and "SEALConfig.cmake" in done.stderr:
+    if done.returncode and 'find a package configuration file provided by "SEAL"' in " ".join(done.stderr.split()):
         pytest.skip("find_package(SEAL) finds nothing here: install SEAL 4.1 or newer, or name its place in CMAKE_PREFIX_PATH")
     assert done.returncode == 0, done.stderr
     compiled = subprocess.run([cmake, "--build", str(build)], capture_output=True, text=True, timeout=300, check=False)
@@ -39,7 +39,7 @@ def test_it_computes_under_a_joint_key(tmp_path: Path, program: Path) -> None:
     command = [str(program), str(exported), str(tmp_path / "result.ct"), *map(str, range(1, 9))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and "8 squares, rotated by 1, SEAL 4." in done.stdout, done.stdout + done.stderr
-    [output] = api.decrypt(folder, "key", [tmp_path / "result.ct"], 0).outputs
+    [output] = api.decrypt(folder, "key", [tmp_path / "result.ct"], 0, [tmp_path / "result.plain"]).outputs
     expected = np.roll(np.pad(np.arange(1, 9) ** 2, (0, parameters.ring_degree // 2 - 8)), -1)
     assert np.array_equal(api.decode(folder, "key", output)[: expected.size], expected)
     refused = subprocess.run([str(program), str(tmp_path), "x", "1"], capture_output=True, text=True, timeout=60, check=False)
