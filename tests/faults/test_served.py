@@ -324,7 +324,7 @@ def test_a_damaged_pool_that_is_not_kept_full_ends_the_daemon(tmp_path: Path) ->
             s.start(party)
         data, _ = s.request(3, 1)
         with pytest.raises(KeyQuorumError):
-            fetch(s.committee, s.identity, data)
+            fetch(s.committee, s.identity, data, wait=30.0)  # until they are connected
         s.daemons[1][1].join(30)
         assert not s.daemons[1][1].is_alive()
         failure = s.failures.pop()
