@@ -12,6 +12,7 @@ mod rotation;
 use zeroize::Zeroize;
 
 use crate::domain::{Domain, DomainError};
+use crate::mask::mask_of;
 use crate::ntt::{NttError, NttTables};
 use crate::prg::{Prg, expand_uniform};
 use crate::zq::Zq;
@@ -224,7 +225,7 @@ impl Fhew {
             prg.fill_u64(&mut choices);
             for (mask, body) in masks.chunks_exact(width).zip(bodies) {
                 for (sum, choice) in sums.chunks_exact_mut(width + 1).zip(&mut choices) {
-                    let chosen = (*choice & 1).wrapping_neg();
+                    let chosen = mask_of(*choice);
                     *choice >>= 1;
                     for (total, x) in sum.iter_mut().zip(mask.iter().chain([body])) {
                         *total += x & chosen;

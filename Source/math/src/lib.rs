@@ -13,6 +13,7 @@ mod codec;
 mod domain;
 pub mod fhew;
 mod lanes;
+mod mask;
 mod modular;
 mod negacyclic;
 pub mod ntt;
@@ -28,6 +29,7 @@ pub use domain::{
     DecodeError, Domain, DomainError, DomainKind, Element, InternalError, ParseDomainError,
 };
 pub use lanes::BitLanes;
+pub use mask::{mask_of, masks_of};
 pub use negacyclic::{Negacyclic, Transformed, TransformedWide};
 pub use ntt::{NttError, NttTables, automorphism, automorphism_ntt};
 pub use prg::{EntropyError, Prg, expand_aes_ctr, expand_uniform, os_random};

@@ -1,7 +1,6 @@
 //! Sums over GF(2) of words that packed bits select. No branch and no address depends on a bit.
 
-use std::hint::black_box;
-
+use crate::mask::masks_of;
 use crate::wide::for_wide_registers;
 
 /// Words that are taken together: 8 fill a register of 512 bits.
@@ -16,12 +15,8 @@ for_wide_registers! {
         for (words, bits) in words.chunks_exact(piece).zip(bits.chunks_exact(piece)) {
             for ((sums, word), bits) in sums.as_chunks_mut::<64>().0.iter_mut().zip(words).zip(bits) {
                 for (first, sums) in sums.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-                    let mut masks = [bits >> (LANES * first); LANES];
-                    for (i, mask) in masks.iter_mut().enumerate() {
-                        *mask = ((*mask >> i) & 1).wrapping_neg();
-                    }
-                    // Whoever knows that a mask has all bits or none may take a branch in place of it: compilers do.
-                    for (sum, mask) in sums.iter_mut().zip(black_box(&masks)) {
+                    let masks = masks_of::<LANES>(bits >> (LANES * first));
+                    for (sum, mask) in sums.iter_mut().zip(masks) {
                         *sum ^= word & mask;
                     }
                 }
@@ -33,33 +28,8 @@ for_wide_registers! {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)] // a failed test may panic
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
     use crate::Prg;
-
-    /// A branch for each bit takes several times as long for random bits as for equal ones.
-    #[test]
-    fn time_does_not_depend_on_bits() {
-        let mut prg = Prg::new([10; 16], 0);
-        let mut random = vec![0; 1 << 12];
-        prg.fill_u64(&mut random);
-        let words = random.clone();
-        let all = [vec![0; 1 << 12], random, vec![u64::MAX; 1 << 12]];
-        let mut sums = vec![0; 64 << 8];
-        let mut least = [Duration::MAX; 3];
-        for _ in 0..50 {
-            for (bits, least) in all.iter().zip(&mut least) {
-                let start = Instant::now();
-                selected_words(&mut sums, &words, bits);
-                *least = start.elapsed().min(*least);
-            }
-        }
-        assert!(
-            least.iter().max() < least.iter().min().map(|time| *time * 3).as_ref(),
-            "{least:?}"
-        );
-    }
 
     #[test]
     fn words_are_selected() {

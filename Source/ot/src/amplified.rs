@@ -26,7 +26,7 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-use keyquorum_math::{Domain, DomainKind, Element, Prg};
+use keyquorum_math::{Domain, DomainKind, Element, Prg, mask_of};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::extension::{MAX_BLOCKS, Row};
@@ -261,7 +261,7 @@ impl<E: Element> Partial<E> {
         }
         let gamma = operands.extra()?;
         let one = domain.one().to_u128();
-        let bit = |e: usize| (gamma >> e & 1).wrapping_neg() & one;
+        let bit = |e: usize| mask_of(gamma >> e) & one;
         let bits: Vec<E> = (0..EXTRA).map(|e| E::from_u128_wrapping(bit(e))).collect();
         term.clear();
         term.extend_from_slice(&bits);

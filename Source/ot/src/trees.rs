@@ -8,6 +8,7 @@
 //! Children of a node x are π(x ⊕ 1) ⊕ x ⊕ 1 and π(x ⊕ 2) ⊕ x ⊕ 2 for the public permutation π of [`Hash`]: pseudorandom in the ideal permutation model, where
 //! p evaluations of AES tell q nodes from random ones with about p·q/2^128. There is no tweak: q counts the nodes of all trees.
 
+use keyquorum_math::mask_of;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{Hash, OtError, Security, check_length, check_same};
@@ -99,7 +100,7 @@ pub fn punctured(
         let each = choices.iter().zip(strings).zip(pairs);
         for (tree, ((choice, string), [left, right])) in next.chunks_exact_mut(width).zip(each) {
             // All ones if the path goes to the right.
-            let to_the_right = 0u128.wrapping_sub(u128::from(choice ^ 1));
+            let to_the_right = mask_of(u128::from(choice ^ 1));
             let (pairs, _) = tree.as_chunks_mut::<2>();
             let [left, right] = [u128::from_le_bytes(*left), u128::from_le_bytes(*right)];
             let mut missing = string ^ right ^ (to_the_right & (left ^ right));
@@ -120,6 +121,10 @@ pub fn punctured(
     }
     Ok(nodes)
 }
+
+#[cfg(test)]
+#[path = "../../math/tests/traced/mod.rs"]
+mod traced;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
@@ -177,6 +182,22 @@ mod tests {
             let message = vec![0; message_bytes(2, 3)];
             let refused = punctured(2, 3, &vec![0; choices], &vec![0; strings], &message).map(drop);
             assert!(matches!(refused, Err(OtError::Internal(_))));
+        }
+    }
+
+    /// Choices are secret.
+    #[test]
+    fn finding_15_blocked_punctured_trees_run_the_same_instructions() {
+        let name = "trees::tests::finding_15_blocked_punctured_trees_run_the_same_instructions";
+        let (trees, levels) = (2, 3);
+        let message = vec![7; message_bytes(trees, levels)];
+        let choices = [[0u64; 6], [1; 6], [0, 1, 1, 0, 1, 0]];
+        let found = traced::traces(name, &choices, |choices| {
+            std::hint::black_box(punctured(trees, levels, choices, &[5; 6], &message).unwrap());
+        });
+        if let Some(found) = found {
+            assert!(found[0].0 > 100, "{found:?}");
+            assert!(found.iter().all(|trace| *trace == found[0]), "{found:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use keyquorum_math::{Domain, Element};
+use keyquorum_math::{Domain, Element, mask_of};
 use zeroize::Zeroizing;
 
 use super::{BLOCK, EXTRA, FACTORS, Factors, Partial, Shape};
@@ -228,11 +228,6 @@ fn decode<D: Domain>(domain: &D, valid: &mut bool, word: D::E, string: u128, mas
     domain.add(domain.from_u128(string), chosen)
 }
 
-/// All ones if choice `i` is one, else zero.
-fn mask_of(choices: u128, i: usize) -> u128 {
-    (choices >> i & 1).wrapping_neg()
-}
-
 impl<D: Domain> Decoder<'_, D> {
     /// A block of bits of the words.
     fn word_block(
@@ -251,7 +246,7 @@ impl<D: Domain> Decoder<'_, D> {
             let strings = strings_of(strings, factor, index)?;
             let each = self.shares.iter_mut().zip(words.iter()).zip(strings);
             for (i, ((share, word), string)) in each.enumerate() {
-                let mask = mask_of(choices, i);
+                let mask = mask_of(choices >> i);
                 *share = decode(domain, &mut self.valid, *word, *string, mask);
             }
             let sums = sums.get_mut(range_of(items)).ok_or_else(uneven)?;
@@ -274,7 +269,7 @@ impl<D: Domain> Decoder<'_, D> {
         take(&mut self.rest, domain.bits(), words)?;
         let each = partial.keys.iter_mut().zip(words.iter());
         for (e, ((sum, word), string)) in each.zip(strings_of(strings, 0, index)?).enumerate() {
-            let mask = mask_of(choices, e);
+            let mask = mask_of(choices >> e);
             let share = decode(domain, &mut self.valid, *word, *string, mask);
             *sum = domain.add(*sum, share);
         }
@@ -286,7 +281,7 @@ impl<D: Domain> Decoder<'_, D> {
                     take(&mut self.rest, domain.bits(), words)?;
                 }
                 let stream = stretch(*string, items);
-                let mask = mask_of(choices, e);
+                let mask = mask_of(choices >> e);
                 for ((sum, word), string) in sums.iter_mut().zip(words.iter()).zip(stream.iter()) {
                     let share = decode(domain, &mut self.valid, *word, *string, mask);
                     *sum = domain.add(*sum, share);

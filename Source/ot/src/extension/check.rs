@@ -4,6 +4,7 @@
 //! A last block of random choices masks what the hashes reveal. A receiver that used other choices in some groups of rows passes only if
 //! it guesses the sender's bits of these groups.
 
+use keyquorum_math::mask_of;
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;
 use sha2::{Digest, Sha256};
@@ -115,7 +116,7 @@ pub(super) fn verify(
     check_same(rows.len(), theirs.len())?;
     let mut wrong = 0u128;
     for ((bit, ours), theirs) in bits.into_iter().zip(rows).zip(theirs) {
-        let mask = u128::from(key.bit(bit)?).wrapping_neg();
+        let mask = mask_of(u128::from(key.bit(bit)?));
         wrong |= ours ^ u128::from_le_bytes(*theirs) ^ (choices & mask);
     }
     if bool::from(wrong.ct_eq(&0)) {

@@ -1,5 +1,7 @@
 //! One tile at a time, without check: the receiver's corrections, and what the sender makes of them.
 
+use keyquorum_math::mask_of;
+
 use super::{Choices, Part, Receiver, Row, Sender, block_count, hash_columns};
 use crate::transpose::transpose;
 use crate::{LinkKey, OtError, check_length, check_same, uneven};
@@ -107,7 +109,7 @@ impl Sender {
             }
             for (j, row) in rows.iter_mut().enumerate() {
                 let bit = link.key.bit(bits.start + group * k + j)?;
-                let mask = u128::from(bit).wrapping_neg();
+                let mask = mask_of(u128::from(bit));
                 for (w, c) in row.iter_mut().zip(&correction) {
                     *w ^= c & mask;
                 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use keyquorum_math::{Element, bits};
+use keyquorum_math::{Element, bits, masks_of};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{CHUNK, Payload, check_count, chunks, correction_bytes, in_pieces, payload_bytes};
@@ -235,9 +235,9 @@ impl<P: Payload> Pending<P> {
                         sums.chunks_mut(64).zip(words.chunks(64)).enumerate()
                     {
                         let choices = (*choices >> (64 * half)) as u64;
-                        for (i, (sum, word)) in sums.iter_mut().zip(words).enumerate() {
+                        let masks = masks_of::<64>(choices);
+                        for ((sum, word), mask) in sums.iter_mut().zip(words).zip(masks) {
                             valid &= self.payload.contains(*word);
-                            let mask = (choices >> i & 1).wrapping_neg();
                             self.payload.choose(sum, j, *word, mask);
                         }
                     }
