@@ -19,7 +19,7 @@
 //!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
 //! * *daBits.* The same with the bits of one honest party, of which the first party's have one at a fixed position ([`dabit_buckets`]).
 //!   Wrong MACs that nobody guessed pass the 64 subset sums with 2^-60: who makes them sees the subsets before it commits to a repair.
-//! * *Trees of noise* (`protocol::authenticated::silent`). A bet on a place may exclude only one of 16, 64 or 128: it passes with s = 15/16, 63/64 or 127/128. It wins if the place is excluded, which has 1 − s, and wrong MACs pass the
+//! * *Trees of noise* (`protocol::authenticated::silent`). A bet on a place may exclude only one of 8, 32 or 64: it passes with s = 7/8, 31/32 or 63/64. It wins if the place is excluded, which has 1 − s, and wrong MACs pass the
 //!   subset sums all the same, with 2^-60. So p ≤ c·(1 − s) for c = 2^-60. Who passes learns log2(1/s) bits about places, which may be a fraction of a bit. They add up over all bets, blocks and batches of a life,
 //!   as the s are multiplied: ℓ bits are learned with 2^-ℓ at most. They win
 //!   nothing by themselves: they make the assumption of learning parity with noise weaker, whose parameters leave room for the 40 bits that somebody learns with 2^-40.
@@ -78,10 +78,10 @@
 
 use keyquorum_ot::{amplified, vole};
 
+use crate::mac_key::MOST_CUT_OFFS;
 use crate::protocol::authenticated::{
     COMBINATIONS, KEY_CHECK_BITS, MAC_BITS as ELEMENT_MAC_BITS, SUBSET_SUMS, binary::MAC_BITS,
 };
-use crate::mac_key::MOST_CUT_OFFS;
 
 /// −log2 of what may go wrong in a key's life.
 pub const TOTAL_BITS: f64 = 40.0;

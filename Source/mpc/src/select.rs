@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keyquorum_math::Element;
+use keyquorum_math::{Element, mask_of};
 
 use crate::error::{EngineError, Result};
 use crate::protocol::lanes;
@@ -28,8 +28,8 @@ pub(crate) fn spread_share<E: Element>(share: &Share<E>, n: usize) -> Result<Sha
 
 pub(crate) fn spread_lanes(v: &[u64], size: usize, n: usize) -> Result<Vec<u64>> {
     if size == 1 && n != 1 {
-        let bit = v.first().ok_or_else(outside)? & 1;
-        Ok(vec![0u64.wrapping_sub(bit); lanes(n)])
+        let bit = v.first().ok_or_else(outside)?;
+        Ok(vec![mask_of(*bit); lanes(n)])
     } else if v.len() == lanes(n) {
         Ok(v.to_vec())
     } else {

@@ -393,6 +393,11 @@ impl Session {
         self.core.set_base_ot(base_ot).map_err(engine_error)
     }
 
+    /// Whether engines with MACs assume learning parity with noise from now on; the same at all parties.
+    fn set_lpn(&self, lpn: bool) -> PyResult<()> {
+        self.core.set_lpn(lpn).map_err(engine_error)
+    }
+
     /// Compares a digest with all parties.
     fn compare(&self, py: Python<'_>, label: &str, digest: &[u8]) -> PyResult<()> {
         py.detach(|| self.core.compare(label, digest))

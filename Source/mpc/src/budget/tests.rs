@@ -134,7 +134,10 @@ fn lives_of_refusals(grows: bool) -> f64 {
 #[test]
 fn crash_guess_blocked_orders_that_are_refused_until_they_suit() {
     let (won, allowed) = (lives_of_refusals(true), 1.65 / 128.0);
-    assert!(won < allowed + 6.0 * (allowed / f64::from(LIVES)).sqrt(), "{won} of {allowed}");
+    assert!(
+        won < allowed + 6.0 * (allowed / f64::from(LIVES)).sqrt(),
+        "{won} of {allowed}"
+    );
     assert!(of_cut_offs() < 1.65 * (-cut_and_choose_bits(0)).exp2() + 2f64.powi(-44));
     assert!(of_cut_offs() < 2f64.powi(-42));
 }

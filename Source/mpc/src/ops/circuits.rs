@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keyquorum_math::Domain;
+use keyquorum_math::{Domain, mask_of};
 use zeroize::Zeroize;
 
 use super::{Computation, mismatch, wrong};
@@ -152,7 +152,7 @@ impl Evaluation {
                 let place = places.get_mut(first + k).ok_or_else(outside)?;
                 if single {
                     let lane = part.get(k / 64).ok_or_else(outside)?;
-                    place.fill(0u64.wrapping_sub(lane >> (k % 64) & 1));
+                    place.fill(mask_of(lane >> (k % 64)));
                     continue;
                 }
                 for c in 0..copies {

@@ -5,6 +5,8 @@ pub mod authenticated;
 pub mod descriptor;
 mod emulate;
 mod items;
+#[cfg(test)]
+mod masks;
 mod permutation;
 pub mod refusal;
 mod replicated;
@@ -15,7 +17,7 @@ pub(crate) mod verified;
 use std::any::Any;
 use std::sync::Arc;
 
-use keyquorum_math::{BitLanes, Domain, Element};
+use keyquorum_math::{BitLanes, Domain, Element, masks_of};
 
 use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
@@ -405,10 +407,8 @@ pub(crate) fn lane_bits<D: Domain>(domain: &D, bits: &[u64], n: usize) -> Result
     let mut out = Vec::with_capacity(n);
     for lane in bits {
         let take = (n - out.len()).min(64);
-        out.extend((0..take).map(|i| {
-            let mask = 0u128.wrapping_sub(u128::from((lane >> i) & 1));
-            D::E::from_u128_wrapping(one & mask)
-        }));
+        let masks = masks_of::<64>(*lane).into_iter().take(take);
+        out.extend(masks.map(|mask| D::E::from_u128_wrapping(one & u128::from(mask))));
     }
     Ok(out)
 }

@@ -47,7 +47,7 @@ impl Session {
         self.admit(descriptor)?;
         let index = self.next_engine()?;
         if n > 1 {
-            let fields = [
+            let mut fields = vec![
                 ("engine version", env!("CARGO_PKG_VERSION").to_owned()),
                 ("program", options.program.clone()),
                 ("protocol", protocol.to_owned()),
@@ -65,6 +65,10 @@ impl Session {
                 ),
                 ("number of programs so far", index.to_string()),
             ];
+            if descriptor.macs {
+                let lpn = if self.lpn()? { "used" } else { "not used" };
+                fields.push(("choice on learning parity with noise", lpn.to_owned()));
+            }
             let mine = fields
                 .iter()
                 .map(|(_, v)| v.replace('\n', " "))
@@ -177,7 +181,7 @@ impl Session {
             adversary,
         );
         protocol.cut_offs = cut_offs;
-        Ok(protocol)
+        Ok(protocol.with_lpn(self.lpn()?))
     }
 }
 

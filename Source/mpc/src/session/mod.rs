@@ -3,9 +3,9 @@
 mod engines;
 mod keys;
 mod streams;
-mod unfinished;
 #[cfg(test)]
 mod tests;
+mod unfinished;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) key_tests: HashMap<DomainKind, HashSet<Vec<u8>>>,
     openings: Openings,
     base_ot: BaseOt,
+    /// Whether engines with MACs may assume learning parity with noise.
+    lpn: bool,
     /// Whether the engines of this session and of its groups verify products; `None` before the first one. Kept in the outermost session.
     verifies: Option<bool>,
     /// The session whose channels these are, if it is another one.
@@ -178,6 +180,7 @@ impl Session {
         let base_ot = whole
             .as_ref()
             .map_or(Ok(BaseOt::default()), Self::base_ot)?;
+        let lpn = whole.as_ref().map_or(Ok(true), Self::lpn)?;
         let adversary = whole
             .as_ref()
             .map_or_else(honest, |whole| Corruption::clone(&whole.adversary));
@@ -193,6 +196,7 @@ impl Session {
             key_tests: HashMap::new(),
             openings,
             base_ot,
+            lpn,
             verifies: None,
             whole,
         };
@@ -407,6 +411,17 @@ impl Session {
 
     fn base_ot(&self) -> Result<BaseOt> {
         Ok(self.lock()?.base_ot)
+    }
+
+    /// Whether engines with MACs that are opened from now on, and those of subgroups that are made from now on, may assume learning parity with noise. The same at all parties, who compare it when
+    /// they open an engine.
+    pub fn set_lpn(&self, lpn: bool) -> Result<()> {
+        self.lock()?.lpn = lpn;
+        Ok(())
+    }
+
+    fn lpn(&self) -> Result<bool> {
+        Ok(self.lock()?.lpn)
     }
 
     /// Traffic so far.

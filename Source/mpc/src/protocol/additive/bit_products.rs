@@ -22,7 +22,7 @@
 
 use std::ops::Range;
 
-use keyquorum_math::{Domain, Element, Prg, bits};
+use keyquorum_math::{Domain, Element, Prg, bits, mask_of};
 use keyquorum_ot::strings;
 use zeroize::Zeroizing;
 
@@ -126,9 +126,13 @@ impl<D: Domain> Products<D> {
 }
 
 /// Adds `vector` times the lowest bit of `bit`.
-fn add_chosen<D: Domain>(ring: &D, sum: &mut [D::E], vector: &[D::E], bit: D::E) {
-    // All ones or zero.
-    let mask = (bit.to_u128() & 1).wrapping_neg();
+pub(in crate::protocol) fn add_chosen<D: Domain>(
+    ring: &D,
+    sum: &mut [D::E],
+    vector: &[D::E],
+    bit: D::E,
+) {
+    let mask = mask_of(bit.to_u128());
     for (sum, element) in sum.iter_mut().zip(vector) {
         let chosen = D::E::from_u128_wrapping(element.to_u128() & mask);
         *sum = ring.add(*sum, chosen);

@@ -29,6 +29,8 @@ use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, join, ready, then};
 use crate::value::Share;
 pub use arithmetic::Arithmetic;
+#[cfg(test)]
+pub(super) use bit_products::add_chosen;
 pub use descriptors::{SEMI, SEMI_BIN, SEMI2K};
 pub use openings::Openings;
 use preprocessing::Preprocessing;

@@ -46,9 +46,11 @@ pub use descriptors::{MASCOT, SPDZ2K};
 pub(crate) use keys::CHECK_BITS as KEY_CHECK_BITS;
 use openings::open;
 use preprocessing::Preprocessing;
+#[cfg(test)]
+pub(super) use silent::to_places;
 pub(crate) use subset_sums::CHECKS as SUBSET_SUMS;
-use verify::Verifier;
 pub(crate) use verify::COMBINATIONS;
+use verify::Verifier;
 
 /// Component vectors of a share of elements.
 const PARTS: usize = 2;
@@ -87,6 +89,8 @@ pub struct Authenticated<A: Arithmetic> {
     preprocessing: Preprocessing<A::E>,
     /// Challenges that were cut off under the keys of this session.
     pub(crate) cut_offs: u32,
+    /// Whether many elements may come from learning parity with noise (`silent`).
+    lpn: bool,
     /// Whether the program opens something in the next round.
     opens: bool,
     /// Whether openings under masks are verified together, before something else is opened.
@@ -156,11 +160,18 @@ impl<A: Arithmetic> Authenticated<A> {
             verifier: Verifier::default(),
             preprocessing: Preprocessing::new(parties),
             cut_offs: 0,
+            lpn: true,
             opens: false,
             deferred: false,
             exposed: false,
             adversary,
         }
+    }
+
+    /// Without the assumption of learning parity with noise, elements are multiplied by keys one by one. The same at all parties.
+    pub(crate) fn with_lpn(mut self, lpn: bool) -> Self {
+        self.lpn = lpn;
+        self
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<A> {

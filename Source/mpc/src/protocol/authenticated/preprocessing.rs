@@ -278,7 +278,7 @@ fn elements_task<A: Arithmetic>(
         if elements.is_empty() {
             return Ok(None);
         }
-        let (pooled, fills) = match silent::fits(p.domain.kind()) {
+        let (pooled, fills) = match p.lpn && silent::fits(p.domain.kind()) {
             true => silent::plan(&p.preprocessing.pools, &elements),
             false => Default::default(),
         };

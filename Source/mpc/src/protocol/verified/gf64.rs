@@ -1,6 +1,6 @@
 //! The field GF(2^64) = GF(2)[X] / (X^64 + X^4 + X^3 + X + 1), in which products of bits are verified.
 
-use keyquorum_math::{BitLanes, DecodeError, Domain, DomainKind, Prg};
+use keyquorum_math::{BitLanes, DecodeError, Domain, DomainKind, Prg, masks_of};
 use zeroize::Zeroize;
 
 /// GF(2^64). An element is a lane; sums, encoding and randomness are those of [`BitLanes`].
@@ -21,11 +21,9 @@ fn reduce(product: u128) -> u64 {
 }
 
 /// The product of polynomials over GF(2), bit by bit and without branches.
-fn multiply(a: u64, b: u64) -> u128 {
-    (0..64).fold(0, |sum, i| {
-        let mask = u128::from((b >> i) & 1).wrapping_neg();
-        sum ^ ((u128::from(a) << i) & mask)
-    })
+pub(in crate::protocol) fn multiply(a: u64, b: u64) -> u128 {
+    let masks = masks_of::<64>(b).into_iter().enumerate();
+    masks.fold(0, |sum, (i, mask)| sum ^ u128::from(a & mask) << i)
 }
 
 /// What a loop over vectors does with products.

@@ -89,6 +89,8 @@ use self::check::{MOST_TOSSES, SECURITY, verify, verify_shares};
 use self::coins::Coins;
 pub(crate) use self::coins::different_seeds;
 pub(crate) use self::gf64::Gf64;
+#[cfg(test)]
+pub(super) use self::gf64::multiply;
 pub(crate) use self::pending::Product;
 use self::pending::{MOST_BITS, MOST_PENDING, Pending};
 pub(crate) use self::unsettled::Unsettled;

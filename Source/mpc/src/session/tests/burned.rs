@@ -339,7 +339,11 @@ fn finding_02_blocked_check_cut_off_by_who_has_the_sums() {
         cut_off: true,
         remedy: true,
     });
-    assert!(matches!(end.failed, EngineError::Network { .. }), "{}", end.failed);
+    assert!(
+        matches!(end.failed, EngineError::Network { .. }),
+        "{}",
+        end.failed
+    );
     // The key is not used before the check is finished, which party 1 cannot do to its advantage.
     let text = end.then.unwrap_err().to_string();
     for part in [UNFINISHED, "make a new committee and new keys"] {

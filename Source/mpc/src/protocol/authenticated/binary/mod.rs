@@ -31,7 +31,7 @@ pub(crate) mod verify;
 
 use std::sync::Arc;
 
-use keyquorum_math::{Domain, Prg};
+use keyquorum_math::{Domain, Prg, mask_of};
 use keyquorum_ot::MacKey;
 use zeroize::Zeroizing;
 
@@ -107,7 +107,7 @@ impl AuthenticatedBits {
             ));
         };
         let key: Zeroizing<[u64; MAC_BITS]> =
-            Zeroizing::new(std::array::from_fn(|j| (first >> j & 1).wrapping_neg()));
+            Zeroizing::new(std::array::from_fn(|j| mask_of(first >> j)));
         adversary.sees_elements(Site::BitKey, me, &BITS, key.as_slice());
         let parties = channels.len();
         Ok(Self {

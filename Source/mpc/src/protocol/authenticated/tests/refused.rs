@@ -71,9 +71,15 @@ fn refused_challenges_blocked_end_the_session() {
         ("mascot", Site::Trees, Program::Many),
     ] {
         let [error, then] = refused(protocol, after, program);
-        assert!(matches!(error, EngineError::Network { .. }), "{protocol} {after:?}: {error}");
+        assert!(
+            matches!(error, EngineError::Network { .. }),
+            "{protocol} {after:?}: {error}"
+        );
         let text = then.to_string();
-        assert!(text.contains("a challenge was cut off") && text.contains("open a new session"), "{text}");
+        assert!(
+            text.contains("a challenge was cut off") && text.contains("open a new session"),
+            "{text}"
+        );
     }
 }
 
@@ -81,7 +87,13 @@ fn refused_challenges_blocked_end_the_session() {
 #[test]
 fn refused_challenges_blocked_sums_count_as_a_failed_check() {
     let [error, _] = refused("mascot", Site::SubsetSums, Program::Many);
-    let interrupted = matches!(error, EngineError::Check { check: Check::Interrupted, .. });
+    let interrupted = matches!(
+        error,
+        EngineError::Check {
+            check: Check::Interrupted,
+            ..
+        }
+    );
     assert!(interrupted, "{error}");
 }
 
@@ -91,7 +103,10 @@ fn refused_challenges_ablated_other_tosses_may_break_off() {
     for protocol in ["spdz2k", "mascot"] {
         let [error, then] = refused(protocol, Site::Vector, Program::Sum);
         assert!(matches!(error, EngineError::Network { .. }), "{error}");
-        assert!(!then.to_string().contains("a challenge was cut off"), "{then}");
+        assert!(
+            !then.to_string().contains("a challenge was cut off"),
+            "{then}"
+        );
     }
 }
 
@@ -118,7 +133,10 @@ fn crash_guess_blocked_a_session_after_a_refused_challenge() {
     guard.challenged().unwrap();
     guard.judge(EngineError::protocol("a message that was cut short"));
     let text = guard.refuse().unwrap_err().to_string();
-    assert!(text.contains("a challenge was cut off") && !guard.poisoned(), "{text}");
+    assert!(
+        text.contains("a challenge was cut off") && !guard.poisoned(),
+        "{text}"
+    );
 }
 
 #[test]

@@ -69,8 +69,8 @@ fn inputs_cost_a_few_bytes() {
 }
 
 /// Blocks of a batch of the first shape, and log2 of their length.
-const BLOCKS: usize = 512;
-const LEVELS: usize = 4;
+const BLOCKS: usize = 1024;
+const LEVELS: usize = 3;
 
 /// The corrupted party changes a bit of one of its messages of trees.
 struct Changed {
@@ -203,23 +203,34 @@ impl Adversary for Watched {
 /// log2 of the length of the secret, blocks, log2 of their length.
 fn sizes(outputs: usize) -> (usize, usize, usize) {
     match outputs {
-        0x2000 => (11, 512, 4),
-        0x8000 => (13, 512, 6),
-        _ => (14, 1024, 7),
+        0x2000 => (11, 1024, 3),
+        0x8000 => (13, 1024, 5),
+        _ => (14, 2048, 6),
     }
 }
 
-/// x − A·s, for A as the text has it: ten ones in a row.
+/// x − A·s, for A as the text has it: ten entries in a row, with coefficients that are words of another stream below the prime and not zero.
 fn noise(base: &[u64], x: &[u64]) -> Vec<u64> {
     let field = Zq::new(PRIME).unwrap();
     let (bits, ..) = sizes(x.len());
-    let mut stream = Prg::new(*b"3141592653589793", bits as u64);
+    let [mut stream, mut factors] =
+        [0, 1 << 32].map(|kind| Prg::new(*b"3141592653589793", kind | bits as u64));
+    let mut factor = || {
+        let mut word = [0];
+        while !(1..PRIME).contains(&word[0]) {
+            factors.fill_u64(&mut word);
+            word[0] &= PRIME.next_power_of_two() - 1;
+        }
+        word[0]
+    };
     let row = |x: &u64| {
         let mut bytes = [0; 24];
         stream.fill(&mut bytes);
         let places = bytes.as_chunks::<2>().0[..10].iter();
         let places = places.map(|place| usize::from(u16::from_le_bytes(*place)) % (1 << bits));
-        places.fold(*x, |x, place| field.sub(x, base[place]))
+        places.fold(*x, |x, place| {
+            field.sub(x, field.mul(factor(), base[place]))
+        })
     };
     x.iter().map(row).collect()
 }
@@ -292,21 +303,21 @@ fn there_is_noise_at_one_secret_place_of_each_block() {
         }
         pool.extend(x);
         values.extend(fresh);
-        // A sixteenth of the block.
-        coarse.push(Vec::from_iter(places.iter().map(|p| p >> (levels - 4))));
+        // An eighth of the block.
+        coarse.push(Vec::from_iter(places.iter().map(|p| p >> (levels - 3))));
     }
     assert!(all_differ(&values));
-    // χ² of 15 degrees of freedom is above 90 with 2^-40.
+    // χ² of 7 degrees of freedom is above 73 with 2^-40.
     for places in &coarse {
-        let mean = places.len() as f64 / 16.0;
+        let mean = places.len() as f64 / 8.0;
         let count = |which| places.iter().filter(|place| **place == which).count() as f64;
-        let chi: f64 = (0..16).map(|w| (count(w) - mean).powi(2) / mean).sum();
-        assert!(chi < 90.0, "{chi}");
+        let chi: f64 = (0..8).map(|w| (count(w) - mean).powi(2) / mean).sum();
+        assert!(chi < 73.0, "{chi}");
     }
-    // Of 512 pairs 32 are the same, with a deviation of 5.5: eight of them.
+    // Of 1024 pairs 128 are the same, with a deviation of 10.6: eight of them.
     let same = |one: &[usize], other: &[usize]| {
         let same = one.iter().zip(other).filter(|(a, b)| a == b).count();
-        assert!(same < 76, "{same}");
+        assert!(same < 213, "{same}");
     };
     for (i, one) in coarse.iter().enumerate() {
         same(one, &one[1..]);

@@ -89,7 +89,10 @@ fn finding_02_blocked_session_that_was_open_while_the_sums_of_another_are() {
 fn finding_02_blocked_session_opened_while_the_sums_of_another_are_open() {
     let [first, second] = forge_meanwhile(false, true);
     refused_as_in_use(&second);
-    assert!(matches!(first, Err(EngineError::Network { .. })), "{first:?}");
+    assert!(
+        matches!(first, Err(EngineError::Network { .. })),
+        "{first:?}"
+    );
 }
 
 #[test]

@@ -216,7 +216,10 @@ fn finding_02_blocked_killed_with_its_sums_open() {
     let (committee, found) = killed_with_its_sums_open();
     for _ in 0..2 {
         let text = forge(&committee, found).unwrap_err().to_string();
-        assert!(text.contains(UNFINISHED) && text.contains("new keys"), "{text}");
+        assert!(
+            text.contains(UNFINISHED) && text.contains("new keys"),
+            "{text}"
+        );
         let wear = MacKeyFile::new(&committee.path()).wear().unwrap();
         assert!(wear.unfinished >= 1 && wear.cut_offs == 1, "{wear:?}");
     }

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::*;
 use super::ended::DIED;
+use super::*;
 use crate::mac_key::{MOST_CUT_OFFS, Wear};
 
 const FILES: [&str; 4] = [
@@ -52,7 +52,10 @@ impl Kept {
     }
 
     fn disk(folder: &Path) -> Disk {
-        FILES.iter().map(|name| fs::read(folder.join(name)).ok()).collect()
+        FILES
+            .iter()
+            .map(|name| fs::read(folder.join(name)).ok())
+            .collect()
     }
 
     /// What parties get of a session under their keys. `dies`: a party, and the number of the message, sent or received, at which it is killed.
@@ -61,7 +64,9 @@ impl Kept {
         dies: Option<(usize, usize)>,
         body: impl Fn(&Session) -> Result<T> + Clone + Send + 'static,
     ) -> Vec<Result<T>> {
-        let paths: Vec<_> = (0..self.folders.len()).map(|party| self.path(party)).collect();
+        let paths: Vec<_> = (0..self.folders.len())
+            .map(|party| self.path(party))
+            .collect();
         let left: Arc<Mutex<Option<Disk>>> = Arc::default();
         let wrap = {
             let (left, paths) = (Arc::clone(&left), paths.clone());
@@ -195,7 +200,11 @@ fn crash_guess_blocked_a_check_that_fails_when_it_is_finished() {
         let results = kept.opened(Some((0, at)), [0, 1]);
         let killed = matches!(&results[0], Err(EngineError::Usage(text)) if text == "killed");
         if !killed {
-            assert!(matches!(results[0], Err(EngineError::Check { .. })), "{:?}", results[0]);
+            assert!(
+                matches!(results[0], Err(EngineError::Check { .. })),
+                "{:?}",
+                results[0]
+            );
             break;
         }
         if kept.wear(0).unfinished == 0 {
@@ -203,8 +212,14 @@ fn crash_guess_blocked_a_check_that_fails_when_it_is_finished() {
         }
         let then = kept.opened(None, [0; 2]).remove(0);
         match then {
-            Err(EngineError::Check { check: Check::Interrupted, text }) => {
-                assert!(text.contains("cut off failed") && text.contains("is burned"), "{text}");
+            Err(EngineError::Check {
+                check: Check::Interrupted,
+                text,
+            }) => {
+                assert!(
+                    text.contains("cut off failed") && text.contains("is burned"),
+                    "{text}"
+                );
                 assert!(MacKeyFile::new(&kept.path(0)).check().is_err());
                 failed += 1;
             }
