@@ -22,7 +22,9 @@ PathLike = str | Path
 
 
 @checked
-def in_process_committee(parties: int = 3, protocol: str = DEFAULT_COMMITTEE, threshold: int | None = None, openings: str = "direct") -> Committee:
+def in_process_committee(
+    parties: int = 3, protocol: str = DEFAULT_COMMITTEE, threshold: int | None = None, openings: str = "direct", lpn: bool = True
+) -> Committee:
     """A committee without folder or certificates, for :func:`keygen_in_process` and :func:`decrypt_in_process`.
 
     Every call makes a committee with a digest and a MAC key of its own. Shares of its ``mascot`` keys can be used under that MAC key only, so keep
@@ -30,7 +32,7 @@ def in_process_committee(parties: int = 3, protocol: str = DEFAULT_COMMITTEE, th
     t = threshold if threshold is not None else default_threshold(protocol, parties)
     # Random fingerprints: a burned MAC key belongs to this committee alone.
     members = tuple(Party(i, "in-process", 1, secrets.token_hex(32)) for i in range(parties))
-    committee = Committee(Path("in-process"), "in-process", protocol, t, members, openings)
+    committee = Committee(Path("in-process"), "in-process", protocol, t, members, openings, lpn=lpn)
     committee.check()
     return committee
 

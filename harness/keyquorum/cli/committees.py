@@ -50,22 +50,31 @@ def init(
     base_ot: Annotated[
         str, typer.Option(help=f"How oblivious transfer begins, in protocols that have it; {_BASE_OT}; the same at all parties.")
     ] = NEW_BASE_OT,
+    lpn: Annotated[
+        bool,
+        typer.Option(
+            help=f"Of {names(COMMITTEES, macs=True, last=' and ')}: whether learning parity with noise is assumed; more bytes without it; the same at all parties."
+        ),
+    ] = True,
 ) -> None:
     """Make a committee: a folder with the parties file and an identity (key, certificate) for each party of this host.
 
     On several hosts: run init on each with the same --host list, --name and its own --me, exchange the fingerprints that it
     prints over a channel you trust, and enter them with keyquorum trust.
     """
-    committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings, base_ot)
+    committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings, base_ot, lpn)
     console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({committee.capabilities.summary})", markup=False)
     if committee.authenticated:
         console.print(mac_key.WARNING, markup=False)
     if committee.openings != "direct":
         console.print(f"  openings: {committee.openings} ({OPENINGS[committee.openings]})")
+    if not committee.lpn:
+        console.print("  without learning parity with noise")
     for party in committee.parties:
         console.print(f"  party {party.index}  {party.place}  {party.fingerprint or '(fingerprint missing)'}")
     emit({
         "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings, "base_ot": committee.base_ot,
+        "lpn": committee.lpn,
         "parties": [{"index": p.index, "host": p.host, "port": p.port, "fingerprint": p.fingerprint or None} for p in committee.parties],
         "here": committee.local_parties(),
     })  # fmt: skip

@@ -21,6 +21,8 @@ def _committee_lines(committee: Committee) -> list[str]:
     if committee.openings != "direct":
         lines.append(f"openings: {committee.openings} ({OPENINGS[committee.openings]})")
     lines.append(f"base OT: {committee.base_ot} ({BASE_OT[committee.base_ot]})")
+    if not committee.lpn:
+        lines.append("without learning parity with noise")
     for party in committee.parties:
         here = "here" if party.index in committee.local_parties() else "elsewhere"
         lines.append(f"party {party.index} ({here}) {party.place} {party.fingerprint or 'fingerprint missing'}")

@@ -92,6 +92,8 @@ class Committee:
     """How additive shares are opened, one of :data:`OPENINGS`."""
     base_ot: str = "curve25519"
     """How oblivious transfer begins, one of :data:`BASE_OT`."""
+    lpn: bool = True
+    """Whether elements with MACs over prime fields may come from learning parity with noise; otherwise they come from oblivious transfer alone."""
 
     @property
     def size(self) -> int:
@@ -100,9 +102,9 @@ class Committee:
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that identify the committee: name, protocol, threshold, all certificates, how values are opened, how oblivious transfer begins."""
+        """32 bytes that identify the committee: name, protocol, threshold, all certificates, how values are opened, how oblivious transfer begins, and whether it assumes LPN."""
         said = [self.name, self.protocol, self.threshold, [[p.index, p.fingerprint] for p in self.parties]]
-        text = json.dumps([*said, *self._chosen().values()])
+        text = json.dumps([*said, *self._chosen().values(), *([] if self.lpn else ["no lpn"])])
         return hashlib.sha256(b"keyquorum committee v1" + text.encode()).digest()
 
     def _chosen(self) -> dict[str, str]:
@@ -114,7 +116,8 @@ class Committee:
     def entries(self) -> list[tuple[str, str]]:
         """The input of :attr:`digest`, by name, so that an error can name the entry in which the files of two parties differ."""
         said = [("name", self.name), ("protocol", self.protocol), ("threshold", str(self.threshold)), ("parties", str(self.size))]
-        said += [("openings", self.openings), ("base_ot", self.base_ot), *((f"party-{p.index}.fingerprint", p.fingerprint) for p in self.parties)]
+        said += [("openings", self.openings), ("base_ot", self.base_ot), ("lpn", json.dumps(self.lpn))]
+        said += [(f"party-{p.index}.fingerprint", p.fingerprint) for p in self.parties]
         return [(f"committee.{name}", value) for name, value in said]
 
     @property
@@ -221,6 +224,7 @@ class Committee:
             f"protocol = {json.dumps(self.protocol)}",
             f"threshold = {self.threshold}",
             *(f"{name} = {json.dumps(value)}" for name, value in self._chosen().items()),
+            *([] if self.lpn else ["lpn = false"]),
         ]
         for p in self.parties:
             lines += ["", "[[party]]", f"index = {p.index}", f"host = {json.dumps(p.host)}", f"port = {p.port}"]
@@ -238,7 +242,7 @@ class Committee:
             parties = tuple(Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"])) for p in data.pop("party"))
             committee = Committee(
                 folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties,
-                str(data.pop("openings", "direct")), str(data.pop("base_ot", "curve25519")),
+                str(data.pop("openings", "direct")), str(data.pop("base_ot", "curve25519")), data.pop("lpn", True),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CommitteeError(f"{path}: not a committee file ({error!r}): restore it, or run keyquorum init") from None
@@ -261,6 +265,11 @@ class Committee:
         if self.openings == "star" and not self.capabilities.king_openings:
             able = sorted(p.name for p in COMMITTEES.values() if p.king_openings)
             raise CommitteeError(f"{path}: {self.protocol} opens values directly: star is for {', '.join(able[:-1])} and {able[-1]}")
+        if not isinstance(self.lpn, bool):
+            raise CommitteeError(f"{path}: lpn = {json.dumps(self.lpn)}: write true or false")
+        if not self.lpn and not self.authenticated:
+            able = sorted(p.name for p in COMMITTEES.values() if p.macs)
+            raise CommitteeError(f"{path}: {self.protocol} assumes no LPN anyway: --no-lpn is for {' and '.join(able)}")
         if [p.index for p in self.parties] != list(range(n)):
             raise CommitteeError(f"{path}: parties must be numbered 0 to {n - 1} in order")
         self._check_threshold(path)

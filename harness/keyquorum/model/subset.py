@@ -82,7 +82,7 @@ def subset_of(committee: Committee, numbers: Sequence[int]) -> Subset:
     members = tuple(
         type(party)(i, party.host, party.port, party.fingerprint) for i, party in enumerate(committee.parties[number] for number in chosen)
     )
-    made = Subset(committee.folder, committee.name, SUBSET_PROTOCOL, len(chosen) - 1, members, "direct", committee.base_ot, committee, chosen)
+    made = Subset(committee.folder, committee.name, SUBSET_PROTOCOL, len(chosen) - 1, members, "direct", committee.base_ot, True, committee, chosen)
     made.check()
     return made
 

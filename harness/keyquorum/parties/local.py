@@ -40,6 +40,7 @@ def run_in_process(
     for session in sessions:
         session.set_openings(committee.openings)
         session.set_base_ot(committee.base_ot)
+        session.set_lpn(committee.lpn)
 
     def one(session: Session) -> Any:
         chosen = None

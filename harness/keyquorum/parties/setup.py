@@ -64,13 +64,15 @@ def init(
     name: str | None = None,
     openings: str = "direct",
     base_ot: str = NEW_BASE_OT,
+    lpn: bool = True,
 ) -> Committee:
     """Makes a committee folder: ``committee.toml`` and an identity for each party of this host.
 
     ``hosts``: "HOST:PORT" of each party; without, all parties run on this host on free ports. ``me``: the parties whose
     identities are made here (default: all; fewer only with ``hosts``); the fingerprints of the others are added with :func:`trust`.
     ``name``: default :func:`name_of` the folder. ``openings``: one of :data:`keyquorum.model.committee.OPENINGS`; ``star`` is for
-    protocols with ``king_openings``. ``base_ot``: one of :data:`keyquorum.model.committee.BASE_OT`. Raises CommitteeError.
+    protocols with ``king_openings``. ``base_ot``: one of :data:`keyquorum.model.committee.BASE_OT`. ``lpn``: whether a protocol with MACs may assume
+    learning parity with noise. Raises CommitteeError.
     """
     root = Path(folder)
     if (root / "committee.toml").exists():
@@ -95,7 +97,7 @@ def init(
     addresses = addresses or [("127.0.0.1", port) for port in _free_ports(parties)]
     called = check_name(name, "committee name") if name is not None else name_of(root)
     members = [Party(i, host, port, "") for i, (host, port) in enumerate(addresses)]
-    committee = Committee(root, called, protocol, t, tuple(members), openings, base_ot)
+    committee = Committee(root, called, protocol, t, tuple(members), openings, base_ot, lpn)
     committee.check()
     root.mkdir(parents=True, exist_ok=True)
     for i in mine:

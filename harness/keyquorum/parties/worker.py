@@ -75,6 +75,7 @@ def open_session(
     )
     session.set_openings(committee.openings)
     session.set_base_ot(committee.base_ot)
+    session.set_lpn(committee.lpn)
     return session
 
 
