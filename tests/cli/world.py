@@ -66,6 +66,7 @@ SAMPLES = {
     "public key of FHEW": "public.kqf",
     "encrypted round keys": "round-keys.lwebits",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
+    "count of failed checks of noise": f"{KEYS}/bfv/noise-checks.json",
     "shares for subsets": f"{KEYS}/prf/lisss.json",
     "policy of evaluations": f"{KEYS}/prf/evaluations.json",
     "count of evaluations": f"{KEYS}/prf/evaluations.journal",
@@ -138,7 +139,7 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         (folder / name).write_bytes(data)
         api.write_receipt(folder / name, data, info)
     api.approve(committee, "ckks", folder / "y.ct")
-    api.decrypt(committee, "bfv", [folder / "x.ct"], 0, [folder / "x.ct.plain"])
+    api.decrypt(committee, "bfv", [folder / "x.ct"], 0, [folder / "x.ct.plain"], check_noise=True)
     api.encrypt(committee, "lwe", [0, 1, 1], folder / "x.lwe")
     set_ = TFHE_SETS["tfhers-2-2"]
     with (folder / "compact.kqt").open("wb") as file:

@@ -13,7 +13,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import save_file
 from keyquorum.model.plain import Json
-from keyquorum.model.protocols import COMMITTEES
+from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.seal.advice import Possible, Wish, budgets, design, possible
 from keyquorum.terminal.output import console, emit, printed
@@ -59,7 +59,7 @@ def new(
     decryptions: Policy = USUAL.decryptions,
     flood_bits: Bits = USUAL.bits,
     noise_bits: NoiseBits = 0,
-    protocol: Annotated[str, typer.Option("--protocol", "-E", help="Protocol of the committee.")] = "rep-field",
+    protocol: Annotated[str, typer.Option("--protocol", "-E", help="Protocol of the committee.")] = DEFAULT_COMMITTEE,
     parties: Annotated[int, typer.Option("--parties", "-n", help="Parties of the committee.")] = PARTIES,
 ) -> None:
     """Make a parameter set: the least ring degree of 128-bit security, then the fewest and shortest primes, that do what you ask for."""
