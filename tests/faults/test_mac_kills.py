@@ -119,7 +119,7 @@ def test_the_state_of_a_key_is_said(tmp_path: Path, capsys: pytest.CaptureFixtur
     path.with_name("mac.key.session").write_text(f"c{1:>10}{41:>10}\n")
     assert gauges() == {"burned": 0, "cut_offs": 42, "unfinished": 0}
     said = [finding for finding in examine(committee, [0], 0.1) if "MAC key" in finding.text]
-    assert [f.ok for f in said] == [True] and "42 of at most 16,384 challenges were cut off" in said[0].text
+    assert [f.ok for f in said] == [True] and "42 of at most 4,096 challenges were cut off" in said[0].text
     path.with_name("mac.key.burned").write_text('{"check":"a test","date":"2026-01-01T00:00:00Z"}\n')
     assert gauges() == {"burned": 1, "cut_offs": 0, "unfinished": 0}
     assert not next(f for f in examine(committee, [0], 0.1) if "MAC key" in f.text).ok

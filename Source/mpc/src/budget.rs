@@ -26,7 +26,7 @@
 //! * *Two keys of elements* among three and more parties pass their check with 2^-48, and so does *another key* than that of stored shares
 //!   (`protocol::authenticated::keys`).
 //! * *MAC checks.* A wrong opening passes with the guess of a key or with a linear combination that vanishes; nothing passes without having won, s is
-//!   as p. Wrong openings of one check are one attempt, since they are combined. Modulo 2^k the four combinations, which may be refused, cost 3.4 of 48
+//!   as p. Wrong openings of one check are one attempt, since they are combined. Modulo 2^k the four combinations, which may be refused, cost 3.1 of 48
 //!   bits; over F_q one vanishes with 1/q, and 2/q is counted, though four are verified now. **Primes below 2^42 do not reach [`ATTEMPT_BITS`]**: a key
 //!   with such primes has 2/q in place of the first term of its total.
 //!   MACs of bits have 48 bits, and a wrong bit passes with the guess of all of them: bits are combined in a field of 2^128 elements.
@@ -47,11 +47,11 @@
 //! Who gets a toss first that decides whether a deviation of before is noticed (the order of tests, the subsets of subset sums, the factors of a MAC check) may break off if it does not
 //! like it. Nothing hangs on a key until then, and the session is over. So it was an attempt that cost nothing, and it is counted: [`MOST_CUT_OFFS`] end the key. A session has one at most: what it
 //! has won before is void, and several deviations under open tosses must all go unnoticed. So after c of them the chance of one more is that of the best kind, and all are added up
-//! ([`of_cut_offs`], below 2^-42).
-//! * *Cut and choose*: [`cut_and_choose_bits`], which grow with c so that the sum stays below 2^-42.7 however large c is: 2^-43.4·Σ 1/(1 + c)². The parties take the largest c of all.
+//! ([`of_cut_offs`], below 2^-45).
+//! * *Cut and choose*: [`cut_and_choose_bits`], which grow with c so that the sum stays below 2^-45.7 however large c is: 2^-46.5·Σ 1/(1 + c)². The parties take the largest c of all.
 //! * *Subset sums*: 2^-60.
-//! * *MAC checks*: the adversary goes on if the combinations are divisible by 2^w more than what is wrong, which has 2^-4w for four of them, and then has to guess 48 − w bits. With 2^14 tosses to refuse that is
-//!   2^-44.6, in the attempt that it does not break off (`macs_modulo_2_to_the_k`). Those of bits are combined in a field of 2^128 elements.
+//! * *MAC checks*: the adversary goes on if the combinations are divisible by 2^w more than what is wrong, which has 2^-4w for four of them, and then has to guess 48 − w bits. With 2^12 tosses to refuse that is
+//!   2^-44.9, in the attempt that it does not break off (`macs_modulo_2_to_the_k`). Those of bits are combined in a field of 2^128 elements.
 //! * Not counted is the toss of the factors of `values`, which tie the words for digits of a key together: the next MAC check may be far away. Two sums are opened there, so each session is one more
 //!   chance of 2^-84 modulo 2^k, and 1/q² over a field.
 //!
@@ -137,7 +137,7 @@ pub fn cut_and_choose(n: usize, tests: usize, wrong: usize, opened: usize) -> f6
 
 /// −log2 of the chance that a batch of edaBits must leave to wrong numbers, after so many challenges that were cut off.
 pub fn cut_and_choose_bits(cut_offs: u32) -> f64 {
-    ATTEMPT_BITS + 2.4 + 2.0 * (1.0 + f64::from(cut_offs)).log2()
+    ATTEMPT_BITS + 5.5 + 2.0 * (1.0 + f64::from(cut_offs)).log2()
 }
 
 /// The chance of all attempts of a life that ended with a challenge that was cut off.

@@ -372,17 +372,17 @@ impl Guard {
         holds.find_map(|hold| hold.checks().find(ours).cloned())
     }
 
-    /// Forgets all checks, as no party has an unfinished one.
+    /// Forgets all checks among so many parties, of which none has an unfinished one.
     ///
     /// # Errors
     /// [`EngineError::Store`] if they cannot be removed.
-    pub fn forget_checks(&self) -> Result<()> {
+    pub fn forget_checks(&self, parties: usize) -> Result<()> {
         let mut state = held(&self.state);
         if !state.sums.is_empty() {
             return Ok(());
         }
         let mut holds = state.keys.iter_mut().filter_map(|key| key.hold.as_mut());
-        holds.try_for_each(Hold::forget_checks)
+        holds.try_for_each(|hold| hold.forget_checks(parties))
     }
 
     /// Whether another program computes under our keys, of whose checks we do not know: as an open verdict, but for errors of this session,

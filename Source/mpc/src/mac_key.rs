@@ -49,7 +49,7 @@ pub(crate) const CURE: &str = "make a new committee and new keys";
 pub(crate) const ENDED: &str = "a MAC check was cut off: its session ended in the middle of it";
 
 /// Challenges that may be cut off under a key: for so many the [budget](crate::budget) has room.
-pub const MOST_CUT_OFFS: u32 = 1 << 14;
+pub const MOST_CUT_OFFS: u32 = 1 << 12;
 
 /// Why a key is burned under which more were.
 pub(crate) fn worn_out() -> String {
@@ -363,12 +363,12 @@ impl Hold {
         noted.map_err(|error| self.failed(&error))
     }
 
-    /// Forgets all checks: no party has an unfinished one.
+    /// Forgets all checks among so many parties, of which none has an unfinished one.
     ///
     /// # Errors
     /// As [`Hold::note`].
-    pub(crate) fn forget_checks(&mut self) -> Result<()> {
-        let done = self.checks.forget();
+    pub(crate) fn forget_checks(&mut self, parties: usize) -> Result<()> {
+        let done = self.checks.forget(parties);
         done.map_err(|error| self.failed(&error))
     }
 

@@ -305,10 +305,11 @@ impl Checks {
         all.filter(|slot| slot.open()).map(|slot| &slot.record)
     }
 
-    /// Removes all: nobody has an open one.
-    pub fn forget(&mut self) -> Result<()> {
+    /// Removes those among so many parties: nobody has an open one.
+    pub fn forget(&mut self, parties: usize) -> Result<()> {
         for (at, slot) in self.slots.iter_mut().enumerate() {
-            if slot.take().is_some() {
+            let among = |slot: &mut Slot| usize::from(slot.record.parties) == parties;
+            if slot.take_if(among).is_some() {
                 self.file.seek(SeekFrom::Start((at * SLOT) as u64))?;
                 self.file.write_all(&[0; SLOT])?;
             }

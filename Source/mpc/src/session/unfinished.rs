@@ -115,7 +115,10 @@ impl Session {
             unfinished.extend(checks);
         }
         if unfinished.is_empty() {
-            self.guard.forget_checks()?;
+            // In a session among some of the parties another one may have an unfinished check.
+            if self.lock()?.whole.is_none() {
+                self.guard.forget_checks(self.parties)?;
+            }
         } else {
             let unfinished: Vec<_> = unfinished.into_iter().collect();
             self.finish(&unfinished, &said)?;

@@ -56,7 +56,9 @@ fn a_check_is_open_from_its_commitments_to_its_end() {
     assert!(open(&reload()).is_empty());
     // Others may ask for it still.
     assert!(reload().find(&[1; HASH]).is_some() && reload().find(&[2; HASH]).is_some());
-    checks.forget().unwrap();
+    checks.forget(3).unwrap();
+    assert!(reload().find(&[1; HASH]).is_some());
+    checks.forget(2).unwrap();
     assert!(reload().find(&[1; HASH]).is_none());
 }
 

@@ -158,8 +158,8 @@ mod tests {
             }
         }
         let sizes = |cut_offs| [64, 1024, 8192].map(|n| tests(n, cut_offs));
-        assert_eq!(sizes(0), [7, 4, 4]);
-        assert_eq!(sizes(100), [8, 6, 5]);
+        assert_eq!(sizes(0), [7, 5, 4]);
+        assert_eq!(sizes(100), [9, 6, 5]);
     }
 
     /// Over a field every number is as likely after its sum as before, if the sum is kept; others are not; and few are not kept.

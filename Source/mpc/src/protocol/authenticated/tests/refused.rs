@@ -190,14 +190,17 @@ impl Adversary for TwoSums {
             Site::Opening => words[0] = u128::from(one(words[0])),
             Site::CheckSum => {
                 let mut state = self.state.lock().unwrap();
-                let mut factor = [0];
-                field.random(&mut public(&state.toss, 0), &mut factor);
+                let mut factors = public(&state.toss, 0);
                 let keys = self.keys.lock().unwrap();
                 let key = keys.iter().fold(0, |sum, key| field.add(sum, *key));
-                let error = field.mul(factor[0], key);
-                let sum = field.add(field.from_u128(words[0]), error);
                 state.opening = vec![0; 32];
-                state.opening.extend(u128::from(sum).to_le_bytes());
+                for word in words.iter() {
+                    let mut factor = [0];
+                    field.random(&mut factors, &mut factor);
+                    let error = field.mul(factor[0], key);
+                    let sum = field.add(field.from_u128(*word), error);
+                    state.opening.extend(u128::from(sum).to_le_bytes());
+                }
                 state.left = 3;
             }
             _ => {}

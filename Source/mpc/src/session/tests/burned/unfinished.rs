@@ -210,6 +210,10 @@ fn crash_guess_blocked_a_check_that_fails_when_it_is_finished() {
         if kept.wear(0).unfinished == 0 {
             continue;
         }
+        // Who cheats does not mind that the check fails for it.
+        drop(fs::remove_file(
+            kept.path(1).with_file_name("mac.key.burned"),
+        ));
         let then = kept.opened(None, [0; 2]).remove(0);
         match then {
             Err(EngineError::Check {
