@@ -289,6 +289,7 @@ impl MacKeyFile {
             self.refuse_burned()?;
         }
         let checks = Checks::load(&self.beside(".checks")).map_err(failed)?;
+        sync(self.folder()).map_err(failed)?;
         let mut hold = Hold {
             file,
             path,
