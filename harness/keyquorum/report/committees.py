@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
+from matplotlib.ticker import NullFormatter
 
 from keyquorum.model.protocols import COMMITTEES
 
@@ -37,8 +38,8 @@ JOBS = (
     Job("decryption, CKKS", "seconds", "decrypt", "ckks", "seconds", 1.0, ("ckks-8192-demo",)),
     Job("exact decryption, LWE, online", "ms", "decrypt", "lwe round_ltz_circuit", "online_seconds", 1e3, ("lwe64-p2", "lwe53-p16")),
 )
-PICTURED = (0, 1, 2, 4)
-"""Jobs of the picture; the table has all."""
+NOT_PICTURED = ("decryption, CKKS",)
+"""Jobs of the table alone."""
 ADVERSARIES = {"semi-honest": "#0072b2", "malicious": "#d55e00"}
 """Colours. In print the one is darker than the other, and the labels say it too."""
 
@@ -59,7 +60,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Row:
-    """A committee. ``costs``: of each job; None: not measured."""
+    """A committee. ``costs``: of each job of :func:`jobs_of`; None: not measured."""
 
     name: str
     tolerates: str
@@ -67,26 +68,41 @@ class Row:
     costs: tuple[Cost | None, ...]
 
 
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """One ciphertext or key at a time, on one machine without added delay."""
+    plain = select(table, backend="embedded", batch=1, link="", suite=["keygen", "decrypt"])
+    return plain.assign(protocol=plain["protocol"].replace(FAMILIES))
+
+
+def jobs_of(table: pd.DataFrame) -> list[Job]:
+    """The jobs of which there are figures, with the sets that were measured, the preferred one first."""
+    plain, found = _plain(table), []
+    for job in JOBS:
+        rows = select(plain, suite=job.suite)
+        measured = set(rows[rows["name"].str.startswith(job.name)]["parameters"])
+        sets = (*(name for name in job.sets if name in measured), *sorted(measured - set(job.sets)))
+        if sets:
+            found.append(replace(job, sets=sets))
+    return found
+
+
 def rows_of(table: pd.DataFrame) -> list[Row]:
-    """The committees that were measured, semi-honest ones first, one party at a time on one machine without added delay."""
-    plain = select(table, backend="embedded", batch=1, link="")
-    plain = plain[plain["suite"].isin(["keygen", "decrypt"])]
-    plain = plain.assign(protocol=plain["protocol"].replace(FAMILIES))
-    found = []
+    """The committees that were measured, semi-honest ones first."""
+    plain, jobs, found = _plain(table), jobs_of(table), []
     for protocol in style.protocols(plain["protocol"]):
         mine = plain[plain["protocol"] == protocol]
         keys = select(mine, suite="keygen")
         parties = fewest_parties(keys if len(keys) else mine)
         mine = mine[mine["parties"] == parties]
         tolerates = f"{COMMITTEES[protocol].most_corruptions(parties)} of {parties}"
-        found.append(Row(committee_name(protocol), tolerates, COMMITTEES[protocol].adversary, tuple(_cost(mine, job) for job in JOBS)))
+        found.append(Row(committee_name(protocol), tolerates, COMMITTEES[protocol].adversary, tuple(_cost(mine, job) for job in jobs)))
     return sorted(found, key=lambda row: list(ADVERSARIES).index(row.adversary))
 
 
 def _cost(mine: pd.DataFrame, job: Job) -> Cost | None:
     found = select(mine, suite=job.suite)
     found = found[found["name"].str.startswith(job.name)]
-    for chosen in (*job.sets, *sorted(set(found["parameters"]) - set(job.sets))):
+    for chosen in job.sets:
         of_set = found[found["parameters"] == chosen]
         if len(of_set):
             best = of_set.loc[of_set[job.figure].idxmin()]
@@ -94,17 +110,11 @@ def _cost(mine: pd.DataFrame, job: Job) -> Cost | None:
     return None
 
 
-def measured_jobs(rows: list[Row]) -> list[int]:
-    """Jobs of which there is a figure."""
-    return [number for number in range(len(JOBS)) if any(row.costs[number] is not None for row in rows)]
-
-
 def committee_table(table: pd.DataFrame) -> pd.DataFrame:
     """A row for each committee; jobs that nobody measured have no column."""
     rows = rows_of(table)
     made = [{"committee": row.name, "corrupted parties": row.tolerates, "adversary": row.adversary} for row in rows]
-    for number in measured_jobs(rows):
-        job = JOBS[number]
+    for number, job in enumerate(jobs_of(table)):
         for entry, row in zip(made, rows, strict=True):
             cost = row.costs[number]
             entry[f"{job.title}, {job.unit} ({job.sets[0]})"] = "not measured" if cost is None else cost.text()
@@ -114,12 +124,12 @@ def committee_table(table: pd.DataFrame) -> pd.DataFrame:
 def committees(table: pd.DataFrame) -> Plot | None:
     """Bars of the main jobs for each committee."""
     rows = rows_of(table)
-    shown = [number for number in measured_jobs(rows) if number in PICTURED]
+    shown = [(number, job) for number, job in enumerate(jobs_of(table)) if job.title not in NOT_PICTURED]
     if not shown:
         return None
     made, axes = style.row_of_panels(len(shown), 2.3 + 2.35 * len(shown), 1.2 + 0.5 * len(rows))
-    for axis, number in zip(axes, shown, strict=True):
-        job, costs = JOBS[number], [row.costs[number] for row in rows]
+    for axis, (number, job) in zip(axes, shown, strict=True):
+        costs = [row.costs[number] for row in rows]
         for position, (row, cost) in enumerate(zip(rows, costs, strict=True)):
             if cost is None:
                 axis.annotate("not measured", (0.02, position), xycoords=("axes fraction", "data"), va="center", fontsize=7, color="#777777")
@@ -130,6 +140,7 @@ def committees(table: pd.DataFrame) -> Plot | None:
         style.decades(axis, "x")
         low, high = axis.get_xlim()
         axis.set_xlim(low, high * (high / low) ** 0.35)  # room for the figures beside the bars
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_title(f"{job.title}\n{job.sets[0]}", fontsize=8.5)
         axis.set_xlabel(job.unit)
         axis.grid(axis="y", visible=False)
