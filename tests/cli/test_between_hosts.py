@@ -113,10 +113,10 @@ def test_ipv6_addresses_are_shown_in_brackets(tmp_path: Path) -> None:
     """As they are written: HOST:PORT of ::1:5000 could be read in two ways."""
     assert api.address("[::1]:5000") == api.address("::1:5000") == ("::1", 5000)
     assert api.address("party-0.example.org:1") == ("party-0.example.org", 1)
-    said = keyquorum("init", "committee", *[w for i in range(3) for w in ("--host", f"[::1]:{5000 + i}")], folder=tmp_path)
-    assert "party 1  [::1]:5001" in said and " ::1:5001" not in said
+    said = keyquorum("init", "committee", *[w for i in range(3) for w in ("--host", f"[fe80::1]:{5000 + i}")], folder=tmp_path)
+    assert "party 1  [fe80::1]:5001" in said and " fe80::1:5001" not in said
     assert "party 2 listens at [fe80::2]:7" in keyquorum("move", "committee", 2, "[fe80::2]:7", folder=tmp_path)
-    assert "[::1]:5000" in keyquorum("inspect", "committee", folder=tmp_path)
+    assert "[fe80::1]:5000" in keyquorum("inspect", "committee", folder=tmp_path)
     with pytest.raises(PartyError, match=r"party 0 at \[::1\]:9: .* is keyquorum toprf serve running there\?"):
         connect(ssl.create_default_context(), 0, "::1", 9, "ab" * 32, 5.0, "keyquorum toprf serve")
     with pytest.raises(CommitteeError, match=r"have the same address \[::1\]:5"):

@@ -71,7 +71,7 @@ def init(
     if not committee.lpn:
         console.print("  without learning parity with noise")
     for party in committee.parties:
-        console.print(f"  party {party.index}  {party.place}  {party.fingerprint or '(fingerprint missing)'}")
+        console.print(f"  party {party.index}  {party.place}  {party.fingerprint or '(fingerprint missing)'}", markup=False)
     emit({
         "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings, "base_ot": committee.base_ot,
         "lpn": committee.lpn,

@@ -41,7 +41,7 @@ def move(
 ) -> None:
     """Enter another address of a party. Run it on all hosts; keys and pools stay valid."""
     found = api.move(folder, party, address).parties[party]
-    console.print(f"party {party} listens at {found.place}")
+    console.print(f"party {party} listens at {found.place}", markup=False)
     emit({"party": party, "host": found.host, "port": found.port})
 
 
