@@ -92,8 +92,9 @@ from keyquorum.plans.program import run_locally as run
 from keyquorum.plans.public import export_key
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import encryption_of, load_parameters, parameter_set_names, scheme_of
+from keyquorum.schemes import key_folder as _key_folder
 from keyquorum.schemes.base import Decrypted, EncryptedFile, ErrorBound
-from keyquorum.schemes.key_folder import holds_a_key, load_key, load_public_file
+from keyquorum.schemes.key_folder import holds_a_key
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, SecretVector
 from keyquorum.schemes.seal import approvals
 from keyquorum.schemes.seal.decrypt import SealDecrypted
@@ -149,6 +150,18 @@ def key_folder(committee: Committee | PathLike, key: str) -> Path:
     raise CommitteeError(
         f"{committee.folder}: no key {key!r} at any party of this host: make it with keyquorum keygen, or copy its public files to {folder}"
     )
+
+
+@checked
+def load_key(folder: PathLike) -> KeyInfo:
+    """The metadata of the key in a folder. Raises KeyFileError."""
+    return _key_folder.load_key(Path(folder))
+
+
+@checked
+def load_public_file(folder: PathLike, info: KeyInfo, name: str) -> bytes:
+    """A public file of a key, compared with the metadata. Raises KeyFileError."""
+    return _key_folder.load_public_file(Path(folder), info, name)
 
 
 def _request(parameters: Parameters | str | Path, **options: object) -> KeyRequest:

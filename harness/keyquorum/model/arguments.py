@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from numbers import Integral, Real
+from pathlib import Path
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -71,6 +72,8 @@ def fits(value: object, hint: Hint) -> bool:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if hint is float:
         return isinstance(value, Real) and not isinstance(value, bool)
+    if hint is Path:
+        return isinstance(value, Path) or hasattr(value, "read_bytes")  # also what only reads as a path, as an archive's
     if hint is bytes:
         return isinstance(value, (bytes, bytearray, memoryview))
     return isinstance(value, hint)

@@ -24,7 +24,6 @@ import numpy as np
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import NO_KEY_TEST
-from keyquorum.model.arguments import checked
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
 from keyquorum.model.inspected import sha256_of
@@ -129,7 +128,6 @@ def write_info(folder: Path, info: KeyInfo) -> None:
     write_atomically(folder / METADATA, json.dumps(info.to_json(), indent=1).encode() + b"\n")
 
 
-@checked
 def load_key(folder: Path) -> KeyInfo:
     """Reads the metadata of a key."""
     name = metadata_name(folder)
@@ -160,7 +158,6 @@ def parse_key(name: str, data: Any) -> KeyInfo:
     return scheme_named(data["parameters"]["scheme"]).key_from_json(data)
 
 
-@checked
 def load_public_file(folder: Path, info: KeyInfo, name: str) -> bytes:
     """Reads a public file of a key, and checks it against the metadata. Raises KeyFileError."""
     path = _public_file(folder, info, name)
