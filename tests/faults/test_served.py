@@ -232,7 +232,7 @@ def test_receivers_come_and_go_while_a_committee_serves(served: Callable[[int], 
 
 
 def test_a_pool_is_filled_by_whole_chunks(served: Callable[[int], Served]) -> None:
-    """Each of several requests takes the pool below --keep: it is filled by whole chunks, not by a few items."""
+    """Each of several requests takes the pool below --keep: it is filled by whole chunks, or by what a request waits for, not by a few items."""
     s = served(600)
     s.filled(600)
     data, messages = s.request(200, 1)
@@ -240,7 +240,7 @@ def test_a_pool_is_filled_by_whole_chunks(served: Callable[[int], Served]) -> No
         assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
     s.filled(600)
     (pool,) = (s.committee.party_folder(0) / "pools").glob("*/pool.json")
-    assert {chunk["count"] for chunk in json.loads(pool.read_text())["chunks"]} == {512}
+    assert {chunk["count"] for chunk in json.loads(pool.read_text())["chunks"]} <= {512, *range(32, 201)}
 
 
 def damage_pool(s: Served, party: int) -> None:

@@ -382,7 +382,7 @@ class Daemon:
         """The next plan of party 0: as many requests as the pool and a batch allow, in their order. It fills the pool if there is no request that is proposed for the
         first time, and if one needs more items than there are: a receiver that asks some parties alone, or often, must not keep the pool from being filled.
         ``filling``: whether items are being made meanwhile; then it neither waits nor has more made."""
-        left, size, short = self._left(pool), 0, False
+        left, size, short = self._left(pool), 0, 0
         reach, due = self._filling.reach(left), pool is not None and not filling and self._filling.due(left)
         chosen: list[tuple[str, str]] = []
         refused: list[tuple[str, int, int]] = []
@@ -395,12 +395,12 @@ class Daemon:
             if count > reach:
                 refused.append((request.key, count, left))
             elif count > left:
-                short = True
+                short = min(short or count, count - left)
             elif size + count <= left and (not chosen or size + count <= self._most):
                 chosen.append((request.key, request.parsed.digest))
                 size += count
         first = any(key not in self._deferred for key, _ in chosen)
-        items = self._filling.chunk_items() if due and (short or not first) else 0
+        items = self._filling.chunk_items(short) if due and (short or not first) else 0
         before = time.monotonic() - DEFERRED_SECONDS
         return Plan(items, chosen, refused, [key for key, _ in chosen if self._deferred.get(key, before) < before], self._filling.slice_items)
 

@@ -29,7 +29,7 @@ CHUNK_SECONDS = 1.0
 """Time in which a chunk is made, unless the service has its own size."""
 MOST_CHUNK = 1 << 14
 """Most items of such a chunk."""
-FIRST_SLICE, FIRST_CHUNK = 8, 32
+FIRST_SLICE, FIRST_CHUNK = 16, 32
 FLAT = 0.75
 """Slices of half the items are not worth it where they still take this part of the time: it is spent in rounds, or in checks of a least size."""
 FORGET_SECONDS = 60.0
@@ -158,9 +158,11 @@ class Filling:
         """What party 0 proposes as items of the next slice."""
         return self._pace.items
 
-    def chunk_items(self) -> int:
-        """What party 0 proposes as items of the next chunk: the service's own size, or as many as take about :data:`CHUNK_SECONDS`."""
-        return min(self._chunk or max(FIRST_CHUNK, int(self._rate * CHUNK_SECONDS)), self.most)
+    def chunk_items(self, missing: int = 0) -> int:
+        """What party 0 proposes as items of the next chunk: the service's own size, or as many as take about :data:`CHUNK_SECONDS`. ``missing``: items for which a request waits (0: none does); no more
+        are stored together then, or few."""
+        whole = min(self._chunk or max(FIRST_CHUNK, int(self._rate * CHUNK_SECONDS)), self.most)
+        return min(whole, max(missing, FIRST_CHUNK)) if missing else whole
 
     def run(self, pool: Pool, items: int, between: Callable[[], None]) -> None:
         """Makes a chunk; every member calls this. ``between``: serves requests, at all parties, and sets ``slice``."""

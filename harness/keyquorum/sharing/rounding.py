@@ -38,8 +38,8 @@ Words = NDArray[np.uint64]
 LENGTH_MAX = 61
 """Largest l, for any number of summands."""
 ROUNDINGS = ("round_ltz_circuit", "round_mask_open")
-PORTIONS = 8
-"""Runs in which triples with MACs are made. Those of 8 items take as long as the masks of 64, which take the same time for fewer."""
+PORTIONS, LEAST_PORTION = 8, 8
+"""Runs in which triples with MACs are made, and least items of one. Triples of 8 items take as long as the masks of 64, which take the same time for fewer."""
 
 
 def check_rounds(protocol: Protocol, rounding: str) -> None:
@@ -151,7 +151,7 @@ class RoundingGroup:
 
     def portions(self, size: int) -> Iterator[int]:
         """Sizes of the runs in which a long program is made, so that others may pause between them: all at once where nobody pauses."""
-        step = size if self.pause is None else -(-size // PORTIONS)
+        step = size if self.pause is None else max(LEAST_PORTION, -(-size // PORTIONS))
         return (min(step, size - first) for first in range(0, size, step))
 
     def run(self, protocol: str, domain: str, call: Call, **options: Any) -> Ints:
