@@ -186,7 +186,9 @@ class Daemon:
         self.requests = Requests(service.patience, self._admit)
         self._receivers, self._meter = receivers, Meter(read_limits(committee.party_folder(party) / LIMITS))
         self.metrics = Metrics(ports[1], metrics_host, self._not_ready)
-        self._filling = Filling(service, self._log, self.metrics)
+        variant = self.served_key.variant
+        item_bytes = 1 if variant is None else 8 * sum(section.rows * section.words for section in variant.sections)
+        self._filling = Filling(service, self._log, self.metrics, item_bytes)
         self.audit = AuditLog(
             self._audit_path,
             {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited},

@@ -27,8 +27,8 @@ SLICE_SECONDS = 0.1
 """Longest time for which filling should hold a request up."""
 CHUNK_SECONDS = 1.0
 """Time in which a chunk is made, unless the service has its own size."""
-MOST_CHUNK = 1 << 14
-"""Most items of such a chunk."""
+MOST_CHUNK, MOST_BYTES = 1 << 14, 1 << 26
+"""Most items of such a chunk, and most bytes of memory for one component of them."""
 FIRST_SLICE, FIRST_CHUNK = 16, 32
 FLAT = 0.75
 """Slices of half the items are not worth it where they still take this part of the time: it is spent in rounds, or in checks of a least size."""
@@ -131,11 +131,11 @@ class _Stopwatch:
 
 
 class Filling:
-    """The filling of the pool of one party, which it counts in ``metrics``."""
+    """The filling of the pool of one party, which it counts in ``metrics``. ``item_bytes``: of one component of an item, in memory."""
 
-    def __init__(self, service: Service, log: Callable[[str], None], metrics: Metrics) -> None:
+    def __init__(self, service: Service, log: Callable[[str], None], metrics: Metrics, item_bytes: int = 1) -> None:
         self._keep, self._chunk, self._log, self._metrics = service.keep, service.chunk, log, metrics
-        self.most = min(service.chunk or MOST_CHUNK, service.keep)
+        self.most = min(service.chunk or max(FIRST_CHUNK, min(MOST_CHUNK, MOST_BYTES // item_bytes)), service.keep)
         """Items of a chunk, at most."""
         self.trouble = ""
         """Why the pool cannot grow."""
