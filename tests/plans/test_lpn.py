@@ -50,21 +50,20 @@ def test_parties_that_differ_are_told() -> None:
         run_in_process(api.in_process_committee(2, "mascot"), job)
 
 
-@pytest.mark.parametrize(("protocol", "domain"), [("mascot", PRIME), ("spdz2k", "Z2^64")])
-def test_many_elements_without_the_assumption(protocol: str, domain: str) -> None:
-    """Inputs are right with and without, and only the bytes over fields change."""
+@pytest.mark.parametrize(("protocol", "domain", "count"), [("mascot", PRIME, 1 << 16), ("spdz2k", "Z2^64", 1 << 14)])
+def test_many_elements_without_the_assumption(protocol: str, domain: str, count: int) -> None:
+    """Inputs are right with and without, and only the bytes over fields change: modulo 2^k by the words of the hello alone."""
 
     def sent(lpn: bool) -> float:
         def job(context: PartyContext) -> int:
             engine = context.session.engine(protocol, domain, "test")
-            values = np.arange(1 << 14, dtype=np.int64)
+            values = np.arange(count, dtype=np.int64)
             x = engine.input(0, len(values), values if context.party == 0 else None)
             opened = np.asarray(engine.read(engine.open(x)))
             assert (opened.astype(np.int64) == values).all()
             return int(context.session.stats()["bytes_sent"])
 
-        return float(sum(run_in_process(api.in_process_committee(2, protocol, lpn=lpn), job))) / (1 << 14)
+        return float(sum(run_in_process(api.in_process_committee(2, protocol, lpn=lpn), job))) / count
 
     few, many = sent(True), sent(False)
-    print(protocol, few, many)
-    assert many > 2 * few if protocol == "mascot" else many == few
+    assert many > 2 * few if protocol == "mascot" else abs(many - few) < 0.01
