@@ -60,7 +60,7 @@ fn parts(identity: &Identity, groups: Option<Groups>) -> TlsParts {
 fn handshake(
     dialling: Option<Groups>,
     accepting: Option<Groups>,
-) -> Result<LinkSecurity, [rustls::Error; 2]> {
+) -> Result<LinkSecurity, Vec<rustls::Error>> {
     let [one, two] = ["one", "two"].map(|name| Identity::generate(name).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -83,7 +83,7 @@ fn handshake(
     });
     match (dialler.join().unwrap(), accepted) {
         (Ok(security), Ok(_)) => Ok(security),
-        (Err(StreamError::Tls(ours)), Err(StreamError::Tls(theirs))) => Err([ours, theirs]),
+        (Err(StreamError::Tls(ours)), Err(StreamError::Tls(theirs))) => Err(vec![ours, theirs]),
         (ours, theirs) => panic!("{ours:?}, {:?}", theirs.err()),
     }
 }
