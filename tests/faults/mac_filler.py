@@ -34,7 +34,7 @@ def say(line: str) -> None:
 
 def fills(committee: Committee, party: int, variant: LweVariant) -> None:
     """One session, until it breaks."""
-    session = open_session(committee, party, {"kind": "mac filler"}, 10.0, 20.0)
+    session, pool = open_session(committee, party, {"kind": "mac filler"}, 10.0, 20.0), None
     try:
         mac_key.use(session, committee.mac_key_path(party))
         context = PartyContext(session, committee)
@@ -45,6 +45,9 @@ def fills(committee: Committee, party: int, variant: LweVariant) -> None:
     except BaseException as error:
         session.abort(str(error))
         raise
+    finally:
+        if pool is not None:
+            pool.close()
 
 
 def run(committee: Committee, party: int) -> None:

@@ -89,6 +89,7 @@ def test_crash_guess_blocked_kills_while_a_pool_is_filled(tmp_path: Path) -> Non
             challenges += cut_offs > before[victim]
             before[victim] = cut_offs
             unfinished += open_ > 0
+            print(f"kill {kill + 1}: {challenges} with an open challenge, {unfinished} with unfinished checks", flush=True)
             fillers.order(f"start {victim}")
             assert not any("burned" in line for line in fillers.broke), fillers.broke
         fillers.await_lines("0 filling", "1 filling")
