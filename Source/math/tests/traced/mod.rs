@@ -2,6 +2,8 @@
 //!
 //! Two calls that run the same instructions in the same order take no branch that their operands decide. Instructions of shared libraries (allocation, copies) are not looked at.
 
+#![allow(clippy::unwrap_used)] // A failed test may panic.
+
 use std::ffi::{c_int, c_long};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};

@@ -215,7 +215,7 @@ impl Random {
     }
 
     pub(super) fn below(&mut self, n: usize) -> usize {
-        (u128::from(self.word()) * n as u128 >> 64) as usize
+        ((u128::from(self.word()) * n as u128) >> 64) as usize
     }
 
     fn unit(&mut self) -> f64 {
