@@ -372,7 +372,7 @@ impl Guard {
         holds.find_map(|hold| hold.checks().find(ours).cloned())
     }
 
-    /// Forgets all checks among so many parties, of which none has an unfinished one.
+    /// Forgets the checks among so many parties that we have opened to nobody, as no party has an unfinished one.
     ///
     /// # Errors
     /// [`EngineError::Store`] if they cannot be removed.

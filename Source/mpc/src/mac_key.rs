@@ -120,10 +120,7 @@ impl MacKeyFile {
     }
 
     fn folder(&self) -> &Path {
-        let parent = self.path.parent();
-        parent
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."))
+        folder_of(&self.path)
     }
 
     fn unreadable(&self, error: &std::io::Error) -> EngineError {
@@ -364,7 +361,7 @@ impl Hold {
         noted.map_err(|error| self.failed(&error))
     }
 
-    /// Forgets all checks among so many parties, of which none has an unfinished one.
+    /// Forgets the checks among so many parties that we have opened to nobody, as no party has an unfinished one.
     ///
     /// # Errors
     /// As [`Hold::note`].
@@ -444,6 +441,14 @@ fn create(path: &Path) -> std::io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent();
+    parent
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 fn sync(folder: &Path) -> std::io::Result<()> {

@@ -211,8 +211,16 @@ fn full() -> std::io::Error {
     )
 }
 
+fn damaged(path: &Path) -> std::io::Error {
+    let text = format!(
+        "{} is damaged, and may have a check that is not finished: restore the file as the last session left it, or make a new committee",
+        path.display()
+    );
+    std::io::Error::new(ErrorKind::InvalidData, text)
+}
+
 impl Checks {
-    /// Those at `path`, which is made if it is not there.
+    /// Those at `path`, which is made if it is not there, and is on the disk when this returns.
     pub fn load(path: &Path) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -222,11 +230,16 @@ impl Checks {
         let mut content = Zeroizing::new(Vec::with_capacity(SLOTS * SLOT));
         file.read_to_end(&mut content)?;
         if content.len() != SLOTS * SLOT {
+            // One that was cut off as it was made has zeros alone. In any other there may be an open check.
+            if content.iter().any(|byte| *byte != 0) {
+                return Err(damaged(path));
+            }
             // A file without holes: what is written later changes no sizes and needs no further blocks.
             file.set_len(0)?;
             file.seek(SeekFrom::Start(0))?;
             file.write_all(&vec![0; SLOTS * SLOT])?;
             file.sync_all()?;
+            super::sync(super::folder_of(path))?;
         }
         let mut slots: Vec<_> = content.chunks_exact(SLOT).map(slot).collect();
         slots.resize_with(SLOTS, || None);
@@ -305,11 +318,14 @@ impl Checks {
         all.filter(|slot| slot.open()).map(|slot| &slot.record)
     }
 
-    /// Removes those among so many parties: nobody has an open one.
+    /// Removes those among so many parties that we have opened to nobody, as nobody has an open one. The others stay until their slots are used again: that
+    /// a check was right is not synced, so a host that loses its power may ask for it once more. What it notes later syncs that as well.
     pub fn forget(&mut self, parties: usize) -> Result<()> {
         for (at, slot) in self.slots.iter_mut().enumerate() {
-            let among = |slot: &mut Slot| usize::from(slot.record.parties) == parties;
-            if slot.take_if(among).is_some() {
+            let closed = |slot: &mut Slot| {
+                usize::from(slot.record.parties) == parties && slot.record.commitments.is_empty()
+            };
+            if slot.take_if(closed).is_some() {
                 self.file.seek(SeekFrom::Start((at * SLOT) as u64))?;
                 self.file.write_all(&[0; SLOT])?;
             }

@@ -10,7 +10,8 @@
 //! all, with the first that all parties agree on here, as if the messages had been late. It notes them before it opens, and from then on takes no others. Nobody has seen anything that
 //! hangs on its sums before. What the parties received before they committed must be the same, as in the check (`commit_and_compare`).
 //!
-//! Openings are forgotten when no party has an unfinished check. Three messages to each peer, only the first of them if nothing is unfinished.
+//! When no party has an unfinished check, openings that were sent to nobody are forgotten. Those that were sent stay until their place is used again, as a host that lost its power may not know
+//! any more that a check is finished, and asks for it once more. Three messages to each peer, only the first of them if nothing is unfinished.
 
 use std::collections::BTreeSet;
 

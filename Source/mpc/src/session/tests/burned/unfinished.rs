@@ -16,6 +16,9 @@ const FILES: [&str; 4] = [
     "mac.key.burned",
 ];
 
+/// Messages, sent or received, before which party 0 has said and heard that no check is unfinished, and has noted none.
+const MESSAGES_TO_THE_LINKS: usize = 9;
+
 /// What is on the disk beside a party's key: what is left of it if it is killed then.
 type Disk = Vec<Option<Vec<u8>>>;
 
@@ -189,6 +192,28 @@ fn crash_guess_blocked_a_death_at_every_message_burns_no_key() {
 #[test]
 fn crash_guess_blocked_a_death_among_three_parties_burns_no_key() {
     dies_at_every_message(3, 7);
+}
+
+/// A host that loses its power forgets that a check was right, which is not synced. By then the next session may have begun, in which no party had an
+/// unfinished check.
+#[test]
+fn crash_guess_blocked_a_host_that_lost_its_power_asks_again() {
+    let kept = Kept::new(2);
+    let path = kept.path(0).with_file_name("mac.key.checks");
+    let mut synced = fs::read(&path).unwrap();
+    let (bytes, slots) = (synced.len(), 64);
+    for slot in 1..=slots {
+        synced[slot * bytes / slots - 1] = 0;
+    }
+    // The seed of the session, what engine it is, and what became of earlier checks.
+    let results = kept.opened(Some((0, MESSAGES_TO_THE_LINKS)), [0; 2]);
+    assert!(results.iter().all(Result::is_err), "{results:?}");
+    fs::write(&path, synced).unwrap();
+    assert!(kept.wear(0).unfinished > 0);
+    for opened in kept.opened(None, [0; 2]) {
+        assert_eq!(opened.unwrap(), [1, 2, 3]);
+    }
+    assert_eq!(kept.wear(0).unfinished, 0);
 }
 
 /// Whoever cheats in a check, and is killed or kills in the middle of it, is found by the session that finishes it.
