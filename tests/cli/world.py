@@ -79,6 +79,7 @@ SAMPLES = {
     "MAC key": "authenticated/party-0/mac.key",
     "mark of a burned MAC key": "authenticated/party-1/mac.key.burned",
     "session of a MAC key": "authenticated/party-0/mac.key.session",
+    "checks of a MAC key": "authenticated/party-0/mac.key.checks",
     "mark of used shares": "Persistence/Shares-P0.claimed",
     "identity": "committee/party-0/identity.pem",
     "certificate": "committee/receiver-alice.crt",

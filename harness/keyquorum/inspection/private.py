@@ -107,7 +107,12 @@ def _session(candidate: Candidate) -> Report:
     return Report(lines, details={"open": state == b"r", "cut_offs": count})
 
 
+CHECKS_BYTES = 64 << 13
+"""Size of a file of MAC checks: slots of 8 KiB (``Source/mpc/src/mac_key/checks.rs``)."""
+
+
 def _checks(candidate: Candidate) -> Report:
+    require(candidate.path.stat().st_size == CHECKS_BYTES, candidate.path, "the next session makes it anew if it has no check, and refuses it else")
     key = candidate.path.with_name(candidate.path.name.removesuffix(".checks"))
     return Report([f"MAC checks of the last session that used a MAC key: {mac_key.state(key).unfinished} unfinished"])
 

@@ -185,7 +185,7 @@ def _check_outputs(outputs: Sequence[Path]) -> None:
     check=check_decrypt,
     subsets=True,
     verified=True,
-    optional={"pool": bool, "width": int, "levels": int},
+    optional={"pool": bool, "width": int, "levels": int, "check_noise": bool},
 )
 def decrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``decrypt``. Keys: ``key``, ``receiver``, ``rounding``, ``sha256`` (of each ciphertext file), ``pool`` (optional: take masks from the

@@ -257,6 +257,9 @@ impl Checks {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
             content => Zeroizing::new(content?),
         };
+        if content.len() != SLOTS * SLOT && content.iter().any(|byte| *byte != 0) {
+            return Err(damaged(path));
+        }
         let slots = content.chunks_exact(SLOT).filter_map(slot);
         Ok(slots.filter(Slot::open).count())
     }
