@@ -93,7 +93,7 @@ impl Session {
     ///
     /// # Errors
     /// [`EngineError::Check`] if one was wrong: the keys burn. [`EngineError::Protocol`] if a party does not open what it had committed to: they stay unfinished.
-    pub(super) fn finish_checks(&self) -> Result<u32> {
+    pub(crate) fn finish_checks(&self) -> Result<u32> {
         let mut message = self.guard.cut_offs().to_le_bytes().to_vec();
         for record in self.guard.unfinished() {
             if usize::from(record.parties) != self.parties || usize::from(record.me) != self.party {

@@ -12,6 +12,7 @@
     clippy::panic
 )]
 
+#[allow(dead_code)] // What the tests of the crate use besides.
 #[path = "../../src/intercept.rs"]
 mod intercept;
 mod operations;

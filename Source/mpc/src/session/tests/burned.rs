@@ -24,7 +24,7 @@ use super::parties;
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
-use crate::intercept::intercept;
+use crate::intercept::intercept_all;
 use crate::mac_key::{MacKeyFile, Open};
 use crate::session::{EngineOptions, Session, os_random};
 

@@ -452,6 +452,7 @@ fn other_operands_towards_another_peer_are_noticed() {
 fn other_keys_towards_another_peer_are_noticed() {
     let set_up = |session: &Session| {
         // The peers set up as always; we draw a key for each.
+        session.finish_checks()?;
         let parameters = Parameters::default().with_macs();
         let key = || LinkKey::random(Some(MacKey::random()?));
         let links = establish(session, "bits", parameters, key)?;

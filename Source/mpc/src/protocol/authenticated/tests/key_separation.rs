@@ -10,7 +10,7 @@ use keyquorum_ot::extension::Choices;
 use keyquorum_ot::{LinearHash, LinkKey, MacKey, OtError, Security};
 use sha2::{Digest, Sha256};
 
-use super::super::verify::public;
+use super::super::verify::{COMBINATIONS, public};
 use super::super::{MAC_BITS, binary};
 use super::input;
 use crate::Handle;
@@ -147,7 +147,13 @@ fn keys_of_the_victim(transcript: &Transcript) -> (u64, u64) {
     let hash = LinearHash::new(&seed(64)).lanes(&[1, 0]);
     let mut key = 0;
     for j in 0..binary::MAC_BITS {
-        let row = |s: &[u8]| u128::from_le_bytes(s[48 + 32 + 16 * j..][..16].try_into().unwrap());
+        let row = |s: &[u8]| {
+            u128::from_le_bytes(
+                s[32 + 16 * COMBINATIONS + 32 + 16 * j..][..16]
+                    .try_into()
+                    .unwrap(),
+            )
+        };
         let sum = row(&sums[0]) ^ row(&sums[1]);
         assert!(sum == 0 || sum == hash);
         key |= u64::from(sum == hash) << j;

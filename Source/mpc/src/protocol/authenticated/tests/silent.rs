@@ -367,10 +367,13 @@ impl Adversary for Repairing {
         }
         if site == Site::CheckSum {
             let mut factors = vec![0; self.opened.swap(0, Ordering::Relaxed)];
-            field.random(&mut public(&toss, 0), &mut factors);
+            let mut stream = public(&toss, 0);
             let errors = std::mem::take(&mut *self.errors.lock().unwrap());
-            let factors = factors.split_off(factors.len() - errors.len());
-            take_off(&mut words[0], field.dot(&factors, &errors));
+            let first = factors.len() - errors.len();
+            for word in words.iter_mut() {
+                field.random(&mut stream, &mut factors);
+                take_off(word, field.dot(&factors[first..], &errors));
+            }
         }
         if site == Site::SubsetSums && self.checked.fetch_add(1, Ordering::Relaxed) == 0 {
             let choices = &self.honest.all(Site::Places)[0];

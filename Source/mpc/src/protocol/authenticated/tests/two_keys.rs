@@ -12,7 +12,8 @@ use keyquorum_math::{Domain, DomainKind, Element, Z2k128, Zq};
 use keyquorum_net::{Transport, local_mesh};
 use keyquorum_ot::{LinkKey, MacKey};
 
-use super::super::verify::public;
+use super::super::values::MASKS;
+use super::super::verify::{COMBINATIONS, public};
 use super::super::{Authenticated, MAC_BITS};
 use super::{PRIME, input};
 use crate::adversary::{Adversary, Corruption, Site};
@@ -84,32 +85,51 @@ impl<A: Arithmetic> TwoKeys<A> {
         Some([theirs, total])
     }
 
-    /// The wrong part of the sum of the MAC check: what the adversary takes off.
-    fn error(&self, state: &mut State) -> A::E {
+    /// The wrong parts of the sums of the MAC check: what the adversary takes off.
+    fn errors(&self, state: &mut State) -> Vec<A::E> {
+        let d = &self.domain;
+        let pending = std::mem::take(&mut state.pending);
+        let count = pending.iter().map(|(_, sums)| sums.len()).sum();
+        let mut stream = public(&state.toss, 0);
+        let error = |combination| {
+            let mut factors = vec![d.zero(); count];
+            d.random(&mut stream, &mut factors);
+            self.error(state, &pending, combination, factors)
+        };
+        (0..COMBINATIONS).map(error).collect()
+    }
+
+    /// That of one combination.
+    fn error(
+        &self,
+        state: &mut State,
+        pending: &[(Vec<u128>, Vec<u128>)],
+        combination: usize,
+        factors: Vec<A::E>,
+    ) -> A::E {
         let d = &self.domain;
         let element = |word: u128| d.from_u128(word);
-        let count = state.pending.iter().map(|(_, sums)| sums.len()).sum();
-        let mut factors = vec![d.zero(); count];
-        d.random(&mut public(&state.toss, 0), &mut factors);
         // In a ring elements that mask openings come in a batch of their own.
         let batches = match d.kind() {
             DomainKind::Z2k(_) => 2,
             _ => 1,
         };
-        let first = state.openings - state.pending.len();
+        let first = state.openings - pending.len();
         let mut factors = factors.into_iter();
         let (mut error, difference) = (d.zero(), self.difference(state));
-        for (i, (theirs, sums)) in std::mem::take(&mut state.pending).into_iter().enumerate() {
-            for (j, (theirs, sum)) in theirs.iter().zip(&sums).enumerate() {
+        for (i, (theirs, sums)) in pending.iter().enumerate() {
+            for (j, (theirs, sum)) in theirs.iter().zip(sums).enumerate() {
                 let factor = factors.next().unwrap();
                 let wrong = match (first + i, self.guess) {
                     // The sums of the first batch, of elements that party 0 knows, then of those that party 1 knows.
-                    (0, _) if j == 1 => element(*sum),
+                    (0, _) if j / MASKS == 1 => element(*sum),
                     (0, _) => d.zero(),
                     (number, _) if number < batches => element(*theirs),
                     (_, Some(guess)) => d.sub(element(guess), element(state.masked.unwrap())),
                     (_, None) => {
-                        state.factor = factor.to_u128();
+                        if combination == 0 {
+                            state.factor = factor.to_u128();
+                        }
                         d.zero()
                     }
                 };
@@ -146,8 +166,10 @@ impl<A: Arithmetic> Adversary for TwoKeys<A> {
             }
             Site::CheckSum => {
                 state.sums.clear();
-                let error = self.error(&mut state);
-                words[0] = d.sub(d.from_u128(words[0]), error).to_u128();
+                let errors = self.errors(&mut state);
+                for (word, error) in words.iter_mut().zip(errors) {
+                    *word = d.sub(d.from_u128(*word), error).to_u128();
+                }
             }
             _ => {}
         }

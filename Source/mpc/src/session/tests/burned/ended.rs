@@ -63,7 +63,7 @@ fn one_bit_tests(key: [u8; 16], tests: usize, remedy: bool) -> (u64, Option<Engi
                         }
                         Some(message)
                     };
-                    intercept(inner, sends, |_, _| ())
+                    intercept_all(inner, sends, |_, _| ())
                 }
                 _ => inner,
             }

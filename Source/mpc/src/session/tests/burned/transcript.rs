@@ -7,7 +7,7 @@ use keyquorum_net::Transport;
 use sha2::{Digest, Sha256};
 
 use super::{PRIME, SECRETS};
-use crate::intercept::intercept;
+use crate::intercept::intercept_all;
 
 /// Nonce of a commitment.
 const NONCE: usize = 32;
@@ -31,7 +31,7 @@ impl Transcript {
             sent.push(payload.to_vec());
             (Some(sent.len()) != withheld).then(|| payload.to_vec())
         };
-        intercept(inner, sends, move |_, message| {
+        intercept_all(inner, sends, move |_, message| {
             theirs.0.lock().unwrap()[1].push(message.to_vec());
         })
     }

@@ -87,7 +87,7 @@ impl Kept {
                 };
                 let (sends, takes) = (event.clone(), event);
                 let (at_send, at_take) = (Arc::clone(&left), Arc::clone(&left));
-                intercept(
+                intercept_all(
                     inner,
                     move |_, message: &[u8]| {
                         sends(&at_send);
