@@ -129,8 +129,7 @@ tfhe-bridge: tools
 
 # Three parties make a key at full size; takes the bridge where it was built before.
 tfhe: build tfhe-bridge
-	cd examples/rust && cargo build --release --locked -q
-	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe KEYQUORUM_TFHE_CLIENT=$(CARGO_TARGET_DIR)/release/client $(PY) Scripts/tfhe.py
+	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) Scripts/tfhe.py
 
 bench-tfhe check-tfhe: build tfhe-bridge
 	cd Source/tfhe && cargo build --release --locked -q --example measure

@@ -9,9 +9,7 @@ divided by that of TFHE-rs, which makes keys of the same parameters on this mach
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,8 +23,6 @@ from keyquorum.model.protocols import DEFAULT_COMMITTEE
 
 BITS = {"uint8": 8, "uint16": 16}
 """Types of the inputs, and their bits."""
-CLIENT = "KEYQUORUM_TFHE_CLIENT"
-"""Environment variable with the path of the program of examples/rust, if it is to run as well."""
 BLOCK_BITS = 2
 """Bits of a message in one LWE ciphertext; the lowest come first. A bool is one such ciphertext."""
 
@@ -64,13 +60,6 @@ def evaluated(public: str, server: str, kind: str, at: str) -> list[Result]:
     return results
 
 
-def example(client: Path, keys: Path, at: str) -> list[Result]:
-    """The same by a program that links TFHE-rs alone (examples/rust)."""
-    x, y = random.randrange(1 << 16), random.randrange(1 << 16)
-    subprocess.run([str(client), str(keys), str(x), str(y), at], check=True, timeout=600)
-    return [Result(f"{at}.sum", 16, (x + y) % (1 << 16)), Result(f"{at}.product", 16, x * y % (1 << 16)), Result(f"{at}.max", 16, max(x, y))]
-
-
 def value_of(blocks: list[int], bits: int) -> int:
     """An integer from its decrypted blocks, whose upper bits may hold carries."""
     return sum(block << (BLOCK_BITS * i) for i, block in enumerate(blocks)) % (1 << bits)
@@ -78,7 +67,6 @@ def value_of(blocks: list[int], bits: int) -> int:
 
 def path(folder: Path, protocol: str, parties: int, count: int) -> str:
     """Runs the path in an empty folder; returns the last line of the output."""
-    client = os.environ.get(CLIENT)
     began = time.monotonic()
     committee = api.init(folder / "committee", parties, protocol)
     made = api.keygen(committee, "key", "tfhers-2-2")
@@ -94,11 +82,9 @@ def path(folder: Path, protocol: str, parties: int, count: int) -> str:
     run_bridge(["keys", keys, str(out)])
     public, server = str(out / "CompactPublicKey.bin"), str(out / "ServerKey.bin")
     results = [result for number in range(count) for kind in BITS for result in evaluated(public, server, kind, str(folder / f"{kind}-{number}"))]
-    if client:
-        results += example(Path(client), out, str(folder / "example"))
     ciphertexts, plaintext = folder / "results.lwe", folder / "results.lwe.plain"
     run_bridge(["to-lwe", keys, *(result.file for result in results), str(ciphertexts)])
-    print(f"TFHE-rs evaluated {len(results)} operations (add, mul, gt, select, max) on {' and '.join(BITS)}")
+    print(f"TFHE-rs evaluated {len(results)} operations (add, mul, gt, select) on {' and '.join(BITS)}")
 
     needed = sum(result.blocks for result in results)
     api.pool_fill(committee, "tfhers-2-2", "round_ltz_circuit", needed)

@@ -108,7 +108,9 @@ def test_output_as_json(tmp_path: Path) -> None:
     api.pool_fill(committee, "lwe64-p2", "round_ltz_circuit", 3)
     done = json.loads(call("decrypt", folder, "key", path, "--to", 1, "--json"))
     assert done["outputs"] == [f"{path}.plain"]
-    assert json.loads(call("decode", folder, "key", f"{path}.plain", "-n", 2, "--json")) == {"values": [1, 0], "of": 3, "largest_error": None}
+    assert json.loads(call("decode", folder, "key", f"{path}.plain", "-n", 2, "--json")) == {
+        "values": [1, 0], "of": 3, "largest_error": None, "types": ["block", "block"],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ RUST: dict[str, tuple[list[str], str]] = {
     **{name: (["-p", "keyquorum-mpc", "--test", "fuzz"], test) for name, test in (
         ("share-file", "share_files"), ("elements", "encoded_elements"), ("domain", "names_of_domains"),
     )},
-    **{name: (["-p", "keyquorum-ot", "--test", "fuzz"], test) for name, test in (("ot-base", "points_of_base_ot"), ("ot-prfs", "punctured_prfs"))},
+    **{name: (["-p", "keyquorum-ot", "--test", "fuzz"], test) for name, test in (("ot-base", "points_of_base_ot"), ("ot-base-ml-kem", "messages_of_base_ot_from_ml_kem"), ("ot-prfs", "punctured_prfs"))},
 }  # fmt: skip
 """Packages and tests of the Rust targets."""
 _LINE = re.compile(r"fuzz: target=(\S+) .*?inputs=(\d+) .*?crashes=(\d+)")

@@ -29,7 +29,7 @@ def proposed(requests: Requests, batch: int) -> list[str]:
     daemon: Any = object.__new__(Daemon)
     daemon.service, daemon.served_key = Service("key", keep=20, chunk=8), SimpleNamespace(variant=object())
     daemon.requests, daemon._deferred, daemon._fill, daemon._most = requests, {}, 8, batch
-    plan = daemon._propose(SimpleNamespace(left=100_000))
+    plan = daemon._propose(SimpleNamespace(left=100_000), False)
     for key, _ in plan.decrypt:
         requests.answer(key, b"")
     return [key for key, _ in plan.decrypt]

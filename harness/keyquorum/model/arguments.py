@@ -61,6 +61,9 @@ def fits(value: object, hint: Hint) -> bool:
             return False
         if origin is Iterable:
             return True  # it may be read once only
+        if origin is tuple and arguments and arguments[-1] is not Ellipsis:
+            each = list(value)
+            return len(each) == len(arguments) and all(map(fits, each, arguments))
         return (origin is Sequence and not hasattr(value, "__len__")) or all(fits(each, arguments[0]) for each in value) if arguments else True
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, Mapping)
