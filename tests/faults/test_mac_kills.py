@@ -98,7 +98,7 @@ def test_crash_guess_blocked_kills_while_a_pool_is_filled(tmp_path: Path) -> Non
     print(f"{KILLS} kills, {challenges} with an open challenge, {unfinished} with unfinished checks, 0 keys burned")
     for party in (0, 1):
         assert not mac_key.state(committee.mac_key_path(party)).burned
-    api.pool_fill(folder, "lwe64-p2", "round_ltz_circuit", 32)
+    api.pool_fill(folder, "lwe64-p2", "round_mask_open", 32)  # a pool of its own
     for party in (0, 1):
         state = mac_key.state(committee.mac_key_path(party))
         assert not state.burned and not state.unfinished

@@ -13,8 +13,10 @@ from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.serve import limits
 from keyquorum.serve.client import RefusedByPolicy, fetch, make_receiver
 from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.serve.filling import Filling
 from keyquorum.serve.kinds.base import ParsedRequest
 from keyquorum.serve.limits import NAME, Limit, Limits, Meter, parse_limit, read_limits
+from keyquorum.serve.metrics import Metrics
 from keyquorum.serve.requests import Requests
 
 from .daemons import Threads
@@ -28,7 +30,8 @@ def proposed(requests: Requests, batch: int) -> list[str]:
     """What party 0 proposes next; it is answered."""
     daemon: Any = object.__new__(Daemon)
     daemon.service, daemon.served_key = Service("key", keep=20, chunk=8), SimpleNamespace(variant=object())
-    daemon.requests, daemon._deferred, daemon._fill, daemon._most = requests, {}, 8, batch
+    daemon.requests, daemon._deferred, daemon._most = requests, {}, batch
+    daemon._filling = Filling(daemon.service, lambda line: None, Metrics(None))
     plan = daemon._propose(SimpleNamespace(left=100_000), False)
     for key, _ in plan.decrypt:
         requests.answer(key, b"")
