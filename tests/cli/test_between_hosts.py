@@ -266,7 +266,7 @@ def test_a_server_names_the_key_that_it_serves(made: Path) -> None:
     served = ServedKey(committee, 0, "key", "round_ltz_circuit")
     try:
         for head, why in (
-            ({}, "names no key, as those of LWE and TFHE do, and not the SEAL key"),
+            ({}, "names no key, as those of LWE and TFHE do, and not the BFV key"),
             ({"key": "00" * 16}, "encrypted under another key \\(0000"),
         ):
             with pytest.raises(CiphertextError, match=why):

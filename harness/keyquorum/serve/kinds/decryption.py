@@ -54,7 +54,7 @@ class ServedKey(ServedKind):
         """A checked request. Raises CiphertextError if the body is malformed, or encrypted under another key. Where the ciphertext does not name its
         key, the head of the message does."""
         if not self._scheme.names_key and head.get("key") != self.key_id:
-            served = f"the {self._scheme.title} key {self.key_id}, which is served here"
+            served = f"the {self._info.parameters.scheme.upper()} key {self.key_id}, which is served here"
             if not isinstance(head.get("key"), str):
                 raise CiphertextError(
                     f"the request names no key, as those of LWE and TFHE do, and not {served}: ask the committee that serves its key"
