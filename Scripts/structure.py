@@ -1,0 +1,145 @@
+"""Counts of the structure of the code: what a reader has to carry. Prints one line a count; ``--places`` adds where each one is found.
+
+Python counts are of ``harness/keyquorum`` (blank lines, comments and docstrings included); Rust counts are of all crates but the fuzz targets, without
+unit tests for circles. A circle is a set of folders or files of a crate's ``src`` whose modules import one another; ``lib.rs`` and re-exports are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "harness" / "keyquorum"
+KINDS = {"authenticated", "verifies_products"}
+"""Attributes and names that ask for the kind of a committee."""
+OWNERS = ("sharing/numbers", "model/protocols", "model/committee")
+"""The modules that may ask: the owner of private numbers, and the descriptors."""
+DOMAINS = ("F_", "Z2^")
+MOST_ARGUMENTS = 7
+
+Place = tuple[str, int, str]
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Names of the parameters, without the first one of a method."""
+    found = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+    return found[1:] if found[:1] in (["self"], ["cls"]) else found
+
+
+def tests(tree: ast.AST) -> Iterator[ast.expr]:
+    """The conditions of a module: of if, while, assert, conditional expressions and comprehensions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp):
+            yield node.test
+        elif isinstance(node, ast.comprehension):
+            yield from node.ifs
+
+
+def asks_for_kind(test: ast.expr) -> bool:
+    names = {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute)} | {n.id for n in ast.walk(test) if isinstance(n, ast.Name)}
+    return bool(names & KINDS)
+
+
+def starts_as_domain(node: ast.JoinedStr) -> bool:
+    first = node.values[0] if node.values else None
+    return isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value in DOMAINS
+
+
+def python_places() -> dict[str, list[Place]]:
+    """Places of each count of the package."""
+    found: dict[str, list[Place]] = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name, tree = path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())
+        for function in functions(tree):
+            length = (function.end_lineno or function.lineno) - function.lineno + 1
+            found["length"].append((name, function.lineno, f"{function.name}: {length}"))
+            if len(arguments(function)) > MOST_ARGUMENTS:
+                found["arguments"].append((name, function.lineno, f"{function.name}: {len(arguments(function))}"))
+            if "seed" in arguments(function):
+                found["seed"].append((name, function.lineno, function.name))
+        if not name.startswith(OWNERS):
+            found["kind"] += [(name, test.lineno, ast.unparse(test)) for test in tests(tree) if asks_for_kind(test)]
+        found["domain"] += [
+            (name, node.lineno, ast.unparse(node)) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) and starts_as_domain(node)
+        ]
+    return found
+
+
+def rust_imports(source: Path) -> dict[str, set[str]]:
+    """For each top module (folder or file) of a crate, the top modules that its code names by ``crate::``. Unit tests are left out."""
+    tops = {path.stem if path.is_file() else path.name for path in source.iterdir() if path.is_dir() or path.suffix == ".rs"} - {"lib", "main"}
+    found: dict[str, set[str]] = {top: set() for top in tops}
+    for path in source.rglob("*.rs"):
+        top = path.relative_to(source).parts[0].removesuffix(".rs")
+        if top not in tops or path.stem == "tests" or "tests" in path.relative_to(source).parts[:-1]:
+            continue
+        text = re.split(r"^#\[cfg\(test\)\]\s*mod \w+ \{", path.read_text(), maxsplit=1, flags=re.MULTILINE)[0]
+        text = re.sub(r"//.*", "", text)
+        named = set(re.findall(r"\bcrate::(\w+)", text))
+        for group in re.findall(r"\bcrate::\{([^;]*?)\};", text, flags=re.DOTALL):
+            named |= set(re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\{[^{}]*\}", "", group)))
+        found[top] |= (named & tops) - {top}
+    return found
+
+
+def circles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """Sets of two modules or more that reach one another."""
+    reach: dict[str, set[str]] = {}
+    for start in imports:
+        seen, open_ = set[str](), [start]
+        while open_:
+            for other in imports[open_.pop()] - seen:
+                seen.add(other)
+                open_.append(other)
+        reach[start] = seen
+    groups = {frozenset({a, *(b for b in reach[a] if a in reach[b])}) for a in imports if a in reach[a]}
+    return sorted(sorted(group) for group in groups)
+
+
+def rust_circles() -> list[Place]:
+    """The circles of each crate."""
+    sources = sorted(path for path in (ROOT / "Source").glob("*/src") if path.parent.name not in ("fuzz", "target"))
+    return [(source.parent.name, len(group), " ".join(group)) for source in sources for group in circles(rust_imports(source))]
+
+
+def lines(folder: Path, *suffixes: str) -> int:
+    """Lines of the files below a folder, without links, build products and the environment."""
+    files = (p for p in folder.rglob("*") if p.suffix in suffixes and not p.is_symlink() and not {"target", ".venv", "node_modules"} & set(p.parts))
+    return sum(len(path.read_text().splitlines()) for path in files)
+
+
+def main() -> int:
+    found, round_ = python_places(), rust_circles()
+    longest = max(found["length"], key=lambda place: int(place[2].rpartition(" ")[2]))
+    counts: list[tuple[str, int, list[Place]]] = [
+        ("lines of the longest function", int(longest[2].rpartition(" ")[2]), [longest]),
+        (f"functions of more than {MOST_ARGUMENTS} arguments", len(found["arguments"]), found["arguments"]),
+        ("conditions on the kind of committee", len(found["kind"]), found["kind"]),
+        ("parameters called seed", len(found["seed"]), found["seed"]),
+        ("formatted domains", len(found["domain"]), found["domain"]),
+        ("circles among the folders of Rust crates", len(round_), round_),
+        ("lines of the package", lines(PACKAGE, ".py", ".pyi"), []),
+        (
+            "lines of all code",
+            sum(lines(ROOT / f, ".py", ".pyi", ".rs", ".mpc") for f in ("Programs", "Source", "Scripts", "harness", "tests", "examples")),
+            [],
+        ),
+    ]
+    for title, count, places in counts:
+        print(f"{count:>8,}  {title}")
+        for path, line, text in places if "--places" in sys.argv[1:] else []:
+            print(f"{'':10}{path}:{line} {text}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
