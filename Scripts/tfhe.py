@@ -21,48 +21,37 @@ from keyquorum.deploy.tfhe_bridge import bridge, run_bridge
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import DEFAULT_COMMITTEE
 
-BITS = {"uint8": 8, "uint16": 16}
-"""Types of the inputs, and their bits."""
-BLOCK_BITS = 2
-"""Bits of a message in one LWE ciphertext; the lowest come first. A bool is one such ciphertext."""
+KINDS = {"uint8": (0, 1 << 8), "uint16": (0, 1 << 16), "int12": (-(1 << 11), 1 << 11)}
+"""Types of the inputs, with the least value and the first value above all."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A ciphertext that TFHE-rs evaluated: its file, its bits, and the right value."""
+    """A ciphertext that TFHE-rs evaluated: its file, its LWE ciphertexts of two bits, and the right value."""
 
     file: str
-    bits: int
+    blocks: int
     right: int
-
-    @property
-    def blocks(self) -> int:
-        """LWE ciphertexts."""
-        return -(-self.bits // BLOCK_BITS)
 
 
 def evaluated(public: str, server: str, kind: str, at: str) -> list[Result]:
     """Encrypts two random integers under the compact public key, and adds, multiplies, compares them and selects the larger one."""
-    bits = BITS[kind]
-    x, y = random.randrange(1 << bits), random.randrange(1 << bits)
+    least, above = KINDS[kind]
+    x, y = random.randrange(least, above), random.randrange(least, above)
     run_bridge(["encrypt", public, kind, str(x), str(y), at])
-    inputs = [f"{at}.0", f"{at}.1"]
+    inputs, blocks = [f"{at}.0", f"{at}.1"], (above - least).bit_length() // 2
+    wrapped = lambda value: (value - least) % (above - least) + least  # noqa: E731
     results = [
-        Result(f"{at}.add", bits, (x + y) % (1 << bits)),
-        Result(f"{at}.mul", bits, x * y % (1 << bits)),
+        Result(f"{at}.add", blocks, wrapped(x + y)),
+        Result(f"{at}.mul", blocks, wrapped(x * y)),
         Result(f"{at}.gt", 1, int(x > y)),
-        Result(f"{at}.select", bits, max(x, y)),
+        Result(f"{at}.select", blocks, max(x, y)),
     ]
     for result in results:
         operation = result.file.rpartition(".")[2]
         bit = [results[2].file] if operation == "select" else []
         run_bridge(["eval", server, operation, *bit, *inputs, result.file])
     return results
-
-
-def value_of(blocks: list[int], bits: int) -> int:
-    """An integer from its decrypted blocks, whose upper bits may hold carries."""
-    return sum(block << (BLOCK_BITS * i) for i, block in enumerate(blocks)) % (1 << bits)
 
 
 def path(folder: Path, protocol: str, parties: int, count: int) -> str:
@@ -81,19 +70,16 @@ def path(folder: Path, protocol: str, parties: int, count: int) -> str:
     keys, out = str(made.folder), folder / "out"
     run_bridge(["keys", keys, str(out)])
     public, server = str(out / "CompactPublicKey.bin"), str(out / "ServerKey.bin")
-    results = [result for number in range(count) for kind in BITS for result in evaluated(public, server, kind, str(folder / f"{kind}-{number}"))]
+    results = [result for number in range(count) for kind in KINDS for result in evaluated(public, server, kind, str(folder / f"{kind}-{number}"))]
     ciphertexts, plaintext = folder / "results.lwe", folder / "results.lwe.plain"
     run_bridge(["to-lwe", keys, *(result.file for result in results), str(ciphertexts)])
-    print(f"TFHE-rs evaluated {len(results)} operations (add, mul, gt, select) on {' and '.join(BITS)}")
+    print(f"TFHE-rs evaluated {len(results)} operations (add, mul, gt, select) on {', '.join(KINDS)}")
 
     needed = sum(result.blocks for result in results)
     api.pool_fill(committee, "tfhers-2-2", "round_ltz_circuit", needed)
     api.decrypt(committee, "key", [ciphertexts], 0, [plaintext])
-    messages = [int(message) for message in api.decode(committee, "key", plaintext)]
-    wrong, at = 0, 0
-    for result in results:
-        wrong += value_of(messages[at : at + result.blocks], result.bits) != result.right
-        at += result.blocks
+    values, _ = api.decode_values(committee, "key", plaintext)
+    wrong = sum(value != result.right for value, result in zip(values, results, strict=True))
     end = f"keygen_seconds={seconds:.1f} mb_a_party={sent / 1e6:.0f} wrong={wrong} of={len(results)} seconds={time.monotonic() - began:.1f}"
     return f"tfhe: {'ok' if wrong == 0 else 'WRONG'} {end}"
 

@@ -47,8 +47,8 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_arguments_and_errors_pass_through(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(capsys, monkeypatch) == (0, "[--help]\n", "")
     assert run(capsys, monkeypatch, "eval", "server", "add", "--odd", "x") == (0, "[eval server add --odd x]\n", "")
-    code, out, _ = run(capsys, monkeypatch, "encrypt", "a", "uint8", "7", "b", "--json")
-    assert code == 0 and json.loads(out) == {"command": "encrypt", "lines": ["[encrypt a uint8 7 b]"]}
+    code, out, _ = run(capsys, monkeypatch, "encrypt", "a", "int8", "-7", "b", "--json")
+    assert code == 0 and json.loads(out) == {"command": "encrypt", "lines": ["[encrypt a int8 -7 b]"]}
     assert run(capsys, monkeypatch, "fail") == (1, "", "error: x.kqt: damaged\n")
     assert run(capsys, monkeypatch, "die") == (1, "", "error: keyquorum-tfhe ended with code 3: run it again\n")
 
@@ -89,15 +89,15 @@ def tfhe_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Committee, 
 def test_decrypt_takes_the_files_of_tfhe_rs(
     tmp_path: Path, program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bridge makes LWE ciphertexts of them, and the job has these; the type of the value goes with them to the one who decodes."""
+    """The bridge makes LWE ciphertexts of them, with the type of the value, and the job has these; the type goes with them to the one who decodes."""
     committee, info = tfhe_key(tmp_path, monkeypatch)
     block = info.parameters.block_bits
     messages = np.array([3, 2, 1, 0][: 8 // block] if block == 2 else [1] * (8 // block))
     rng = np.random.default_rng(2)
     a, b = (rng.integers(0, 1 << 63, shape, dtype=np.uint64) for shape in ((messages.size, info.parameters.dimension), messages.size))
-    (tmp_path / "made").write_bytes(LweCiphertexts(info.parameters, a, b, 58.0).to_bytes(info.key_id))
     program.write_text(f'#!/bin/sh\n[ "$1" = to-lwe ] && cp {tmp_path}/made "$4" && echo "$@" >> {tmp_path}/asked\n')
-    for name, type_name in (("FheUint", "uint8"),):
+    for name, type_name in (("FheUint", "uint8"), ("FheInt", "int8")):
+        (tmp_path / "made").write_bytes(LweCiphertexts(info.parameters, a, b, 58.0, (type_name,)).to_bytes(info.key_id))
         (tmp_path / "x").write_bytes(tfhe_file(f"high_level_api::{name}"))
         CliRunner().invoke(
             cli.app,
@@ -131,8 +131,18 @@ def test_what_is_no_value_of_tfhe_rs_is_not_decrypted(
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
-    (tmp_path / "x").write_bytes(tfhe_file("high_level_api::CompactCiphertextList"))
-    assert "x: a CompactCiphertextList of TFHE-rs, and FheUint8 to FheUint64, FheBool and shortint blocks are taken" in refused("--to", 0)
+    for name, what in (
+        ("CompactCiphertextList", "expand it, and write each value by safe_serialize"),
+        ("CompressedFheInt", "decompress it first"),
+        ("SquashedNoiseFheUint", "write the value before its noise is squashed"),
+        ("FheAsciiString", "write each character as FheUint8"),
+        ("ClientKey", "name a ciphertext"),
+    ):
+        (tmp_path / "x").write_bytes(tfhe_file(f"high_level_api::{name}"))
+        said = refused("--to", 0)
+        assert said == f"{tmp_path}/x: a {name} of TFHE-rs, and decrypt takes FheUint, FheInt, FheBool and shortint blocks: {what}"
+    (tmp_path / "x").write_bytes(bytes(8) + b"what bincode alone writes of a ciphertext has no header")
+    assert "neither LWE ciphertexts nor a ciphertext that TFHE-rs's safe_serialize wrote: write it by safe_serialize" in refused("--to", 0)
     (tmp_path / "x").write_bytes(tfhe_file("high_level_api::FheUint"))
     program.chmod(0o600)
     assert "which is no program" in refused("--to", 0)

@@ -56,8 +56,8 @@ fn look_ups(folder: &str, count: usize, each: usize, out: &Path) {
     let look_up = server.generate_lookup_table(table);
     let mut encrypted = || {
         let value = random(&mut source) % 4;
-        let block = encrypt(&public, Type::Block, value).unwrap();
-        (value, block.blocks().remove(0))
+        let block = encrypt(&public, Type::Block, &value.to_string()).unwrap();
+        (value, block.blocks()[0].clone())
     };
     for (number, first) in (0..count).step_by(each).enumerate() {
         let mut results = vec![];
@@ -65,7 +65,9 @@ fn look_ups(folder: &str, count: usize, each: usize, out: &Path) {
             // a + 4 b takes every value of a block.
             let (a, b) = (encrypted(), encrypted());
             let sum = server.unchecked_add(&a.1, &server.unchecked_scalar_mul(&b.1, 4));
-            results.push(Ciphertext::Block(server.apply_lookup_table(&sum, &look_up)));
+            results.push(Ciphertext::from_block(
+                server.apply_lookup_table(&sum, &look_up),
+            ));
             println!("{}", table(a.0 + 4 * b.0));
         }
         write(out, number, &results, folder.key_id());
@@ -79,7 +81,8 @@ fn integers(folder: &str, count: usize, each: usize, out: &Path) {
         let mut results = vec![];
         for index in first..count.min(first + each) {
             let (x, y) = (random(&mut source) % 256, random(&mut source) % 256);
-            let inputs = [x, y].map(|value| encrypt(&public, Type::Uint8, value).unwrap());
+            let inputs =
+                [x, y].map(|value| encrypt(&public, Type::Uint(8), &value.to_string()).unwrap());
             let run = |operation, inputs: &[Ciphertext]| {
                 evaluate(server.clone(), operation, inputs).unwrap()
             };

@@ -3,19 +3,22 @@
 use std::path::Path;
 
 use tfhe::core_crypto::prelude::CiphertextModulus;
-use tfhe::integer::RadixCiphertext;
-use tfhe::integer::ciphertext::{DataKind, Expandable, IntegerRadixCiphertext};
+use tfhe::integer::IntegerRadixCiphertext;
+use tfhe::integer::ciphertext::{DataKind, Expandable};
 use tfhe::prelude::{CiphertextList, Tagged};
 use tfhe::shortint;
 use tfhe::{
-    CompactCiphertextList, CompactPublicKey, FheBool, FheUint8, FheUint8Id, FheUint16, FheUint16Id,
-    FheUint32, FheUint32Id, FheUint64, FheUint64Id, ReRandomizationMetadata,
+    CompactCiphertextList, CompactPublicKey, FheBool, FheInt64, FheInt64Id, FheUint2, FheUint64,
+    FheUint64Id, ReRandomizationMetadata, Tag,
 };
 
 use crate::keys::tag;
 use crate::parameters::{LWE_DIMENSION, pattern, set};
 use crate::serialize::{MAX_CIPHERTEXT, one_line, parsed, read};
 use crate::{BridgeError, serialized};
+
+/// Bits of one block.
+const BLOCK_BITS: usize = 2;
 
 /// Type of a ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,36 +27,36 @@ pub enum Type {
     Bool,
     /// One `shortint` block.
     Block,
-    /// `FheUint8`.
-    Uint8,
-    /// `FheUint16`.
-    Uint16,
-    /// `FheUint32`.
-    Uint32,
-    /// `FheUint64`.
-    Uint64,
+    /// `FheUint` of so many bits.
+    Uint(usize),
+    /// `FheInt` of so many bits, in two's complement.
+    Int(usize),
 }
 
 impl Type {
-    /// All types.
-    pub const ALL: [Self; 6] = [
-        Self::Bool,
-        Self::Block,
-        Self::Uint8,
-        Self::Uint16,
-        Self::Uint32,
-        Self::Uint64,
-    ];
+    /// All types: of integers those that TFHE-rs has, with its feature `extended-types` too.
+    pub fn all() -> Vec<Self> {
+        let widths: Vec<usize> = (2..16)
+            .step_by(2)
+            .chain((16..=256).step_by(8))
+            .chain([512, 1024, 2048])
+            .collect();
+        let unsigned = widths.iter().copied().map(Self::Uint);
+        let signed = widths.iter().copied().map(Self::Int);
+        [Self::Bool, Self::Block]
+            .into_iter()
+            .chain(unsigned)
+            .chain(signed)
+            .collect()
+    }
 
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
+    /// Name on the command line and in files of LWE ciphertexts.
+    pub fn name(self) -> String {
         match self {
-            Self::Bool => "bool",
-            Self::Block => "block",
-            Self::Uint8 => "uint8",
-            Self::Uint16 => "uint16",
-            Self::Uint32 => "uint32",
-            Self::Uint64 => "uint64",
+            Self::Bool => "bool".into(),
+            Self::Block => "block".into(),
+            Self::Uint(bits) => format!("uint{bits}"),
+            Self::Int(bits) => format!("int{bits}"),
         }
     }
 
@@ -61,138 +64,173 @@ impl Type {
     pub fn bits(self) -> usize {
         match self {
             Self::Bool => 1,
-            Self::Block => 2,
-            Self::Uint8 => 8,
-            Self::Uint16 => 16,
-            Self::Uint32 => 32,
-            Self::Uint64 => 64,
+            Self::Block => BLOCK_BITS,
+            Self::Uint(bits) | Self::Int(bits) => bits,
         }
     }
 
     /// Number of LWE ciphertexts: two bits each.
     pub fn blocks(self) -> usize {
-        self.bits().div_ceil(2)
+        self.bits().div_ceil(BLOCK_BITS)
+    }
+
+    /// Whether values are integers of several blocks.
+    pub(crate) fn is_integer(self) -> bool {
+        matches!(self, Self::Uint(_) | Self::Int(_))
     }
 
     /// A type by its name.
     pub fn parse(name: &str) -> Result<Self, BridgeError> {
-        Self::ALL
+        Self::all()
             .into_iter()
             .find(|kind| kind.name() == name)
             .ok_or_else(|| {
-                let names = Self::ALL.map(Self::name).join(", ");
-                BridgeError::Usage(format!("unknown type {name}: choose one of {names}"))
+                BridgeError::Usage(format!(
+                    "unknown type {name}: choose bool, block, or uintN or intN of a width of TFHE-rs, as uint8 or int64"
+                ))
             })
+    }
+
+    /// The blocks of a decimal number, the lowest first; a minus sign stands before negative ones.
+    fn split(self, number: &str) -> Result<Vec<u64>, BridgeError> {
+        let refused = |reason: String| BridgeError::Usage(format!("{number} {reason}"));
+        let misfit = || {
+            refused(format!(
+                "does not fit {}: give at most {} bits",
+                self.name(),
+                self.bits()
+            ))
+        };
+        let (negative, digits) = match (self, number.strip_prefix('-')) {
+            (Self::Int(_), Some(digits)) => (true, digits),
+            _ => (false, number),
+        };
+        if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+            let from = if matches!(self, Self::Int(_)) {
+                "give an integer"
+            } else {
+                "give a number from 0"
+            };
+            return Err(refused(format!("is no value of {}: {from}", self.name())));
+        }
+        let mut blocks = vec![0; self.blocks()];
+        for digit in digits.bytes() {
+            let mut carry = u64::from(digit - b'0');
+            for block in &mut blocks {
+                carry += 10 * *block;
+                *block = carry & 3;
+                carry >>= BLOCK_BITS;
+            }
+            if carry != 0 {
+                return Err(misfit());
+            }
+        }
+        let zero = blocks.iter().all(|block| *block == 0);
+        if negative && !zero {
+            let mut carry = 1;
+            for block in &mut blocks {
+                carry += 3 - *block;
+                *block = carry & 3;
+                carry >>= BLOCK_BITS;
+            }
+        }
+        let highest = blocks.last().copied().unwrap_or_default();
+        let fits = match self {
+            Self::Bool => highest < 2,
+            Self::Int(_) => zero || (highest > 1) == negative,
+            Self::Block | Self::Uint(_) => true,
+        };
+        if fits { Ok(blocks) } else { Err(misfit()) }
     }
 }
 
 /// A ciphertext of one of the supported types.
 #[derive(Clone)]
-pub enum Ciphertext {
-    /// A bit.
-    Bool(FheBool),
-    /// One block.
-    Block(shortint::Ciphertext),
-    /// 8 bits.
-    Uint8(FheUint8),
-    /// 16 bits.
-    Uint16(FheUint16),
-    /// 32 bits.
-    Uint32(FheUint32),
-    /// 64 bits.
-    Uint64(FheUint64),
+pub struct Ciphertext {
+    kind: Type,
+    blocks: Vec<shortint::Ciphertext>,
+    tag: Tag,
 }
 
 impl Ciphertext {
-    /// Type of the ciphertext.
-    pub fn kind(&self) -> Type {
-        match self {
-            Self::Bool(_) => Type::Bool,
-            Self::Block(_) => Type::Block,
-            Self::Uint8(_) => Type::Uint8,
-            Self::Uint16(_) => Type::Uint16,
-            Self::Uint32(_) => Type::Uint32,
-            Self::Uint64(_) => Type::Uint64,
-        }
-    }
-
     /// A ciphertext from its blocks, the lowest first, under the tag of the key. Their number has to be that of the type.
     pub fn from_blocks(
         kind: Type,
         blocks: Vec<shortint::Ciphertext>,
         key_id: &str,
     ) -> Result<Self, BridgeError> {
-        macro_rules! integer {
-            ($variant:ident, $integer:ident, $id:ident) => {
-                Self::$variant($integer::from_raw_parts(
-                    RadixCiphertext::from(blocks),
-                    $id,
-                    tag(key_id),
-                    ReRandomizationMetadata::default(),
-                ))
-            };
-        }
         let found = blocks.len();
         if found != kind.blocks() {
-            let name = kind.name();
             return Err(BridgeError::Usage(format!(
-                "{name} has {} blocks, not {found}",
+                "{} has {} blocks, not {found}",
+                kind.name(),
                 kind.blocks()
             )));
         }
-        Ok(match kind {
-            Type::Bool => {
-                let mut bit =
-                    FheBool::from_expanded_blocks(blocks, DataKind::Boolean).map_err(|e| {
-                        BridgeError::Usage(format!("TFHE-rs refuses a bit of one block: {e}"))
-                    })?;
-                *bit.tag_mut() = tag(key_id);
-                Self::Bool(bit)
-            }
-            Type::Block => match blocks.into_iter().next() {
-                Some(block) => Self::Block(block),
-                None => return Err(BridgeError::Usage("a block has one block, not 0".into())),
-            },
-            Type::Uint8 => integer!(Uint8, FheUint8, FheUint8Id),
-            Type::Uint16 => integer!(Uint16, FheUint16, FheUint16Id),
-            Type::Uint32 => integer!(Uint32, FheUint32, FheUint32Id),
-            Type::Uint64 => integer!(Uint64, FheUint64, FheUint64Id),
-        })
+        let tag = match kind {
+            Type::Block => Tag::default(),
+            _ => tag(key_id),
+        };
+        Ok(Self { kind, blocks, tag })
+    }
+
+    /// A block, which has no tag.
+    pub fn from_block(block: shortint::Ciphertext) -> Self {
+        Self {
+            kind: Type::Block,
+            blocks: vec![block],
+            tag: Tag::default(),
+        }
+    }
+
+    /// Type of the ciphertext.
+    pub fn kind(&self) -> Type {
+        self.kind
     }
 
     /// The blocks, the lowest first.
-    pub fn blocks(&self) -> Vec<shortint::Ciphertext> {
-        match self {
-            Self::Bool(bit) => vec![bit.clone().into_raw_parts()],
-            Self::Block(block) => vec![block.clone()],
-            Self::Uint8(value) => value.clone().into_raw_parts().0.into_blocks(),
-            Self::Uint16(value) => value.clone().into_raw_parts().0.into_blocks(),
-            Self::Uint32(value) => value.clone().into_raw_parts().0.into_blocks(),
-            Self::Uint64(value) => value.clone().into_raw_parts().0.into_blocks(),
-        }
+    pub fn blocks(&self) -> &[shortint::Ciphertext] {
+        &self.blocks
+    }
+
+    /// The integer of TFHE-rs with these blocks.
+    pub(crate) fn radix<T: IntegerRadixCiphertext>(&self) -> T {
+        T::from(self.blocks.clone())
     }
 
     /// The tag: the id of the key for ciphertexts that this crate's keys made, empty for a block.
     pub fn tag(&self) -> &[u8] {
-        match self {
-            Self::Bool(bit) => bit.tag().data(),
-            Self::Block(_) => &[],
-            Self::Uint8(value) => value.tag().data(),
-            Self::Uint16(value) => value.tag().data(),
-            Self::Uint32(value) => value.tag().data(),
-            Self::Uint64(value) => value.tag().data(),
-        }
+        self.tag.data()
     }
 
-    /// Bytes in TFHE-rs's versioned form.
+    /// Bytes in TFHE-rs's versioned form. Integers of all widths have one form: the width is the number of blocks.
     pub fn to_bytes(&self) -> Result<Vec<u8>, BridgeError> {
-        match self {
-            Self::Bool(bit) => serialized(bit),
-            Self::Block(block) => serialized(block),
-            Self::Uint8(value) => serialized(value),
-            Self::Uint16(value) => serialized(value),
-            Self::Uint32(value) => serialized(value),
-            Self::Uint64(value) => serialized(value),
+        let (tag, none) = (self.tag.clone(), ReRandomizationMetadata::default());
+        match self.kind {
+            Type::Bool => {
+                let mut bit = FheBool::from_expanded_blocks(self.blocks.clone(), DataKind::Boolean)
+                    .map_err(|e| {
+                        BridgeError::Usage(format!("TFHE-rs refuses a bit of one block: {e}"))
+                    })?;
+                *bit.tag_mut() = tag;
+                serialized(&bit)
+            }
+            Type::Block => match self.blocks.as_slice() {
+                [block] => serialized(block),
+                _ => Err(BridgeError::Usage("a block has one block".into())),
+            },
+            Type::Uint(_) => serialized(&FheUint64::from_raw_parts(
+                self.radix(),
+                FheUint64Id,
+                tag,
+                none,
+            )),
+            Type::Int(_) => serialized(&FheInt64::from_raw_parts(
+                self.radix(),
+                FheInt64Id,
+                tag,
+                none,
+            )),
         }
     }
 
@@ -212,54 +250,82 @@ impl Ciphertext {
 
     /// Refuses a ciphertext whose tag names another key. A ciphertext without a tag is accepted.
     pub fn check_key(&self, key_id: &str, file: &Path, other: &Path) -> Result<(), BridgeError> {
-        if self.tag().is_empty() || self.tag() == key_id.as_bytes() {
-            return Ok(());
-        }
-        Err(BridgeError::KeyId {
-            file: file.into(),
-            found: one_line(&String::from_utf8_lossy(self.tag())),
-            other: other.into(),
-            expected: key_id.into(),
-        })
+        check_tag(self.tag(), key_id, file, other)
     }
 }
 
-/// All `FheUint` have one name in TFHE-rs's files, and the number of blocks gives their width.
+/// See [`Ciphertext::check_key`].
+pub(crate) fn check_tag(
+    tag: &[u8],
+    key_id: &str,
+    file: &Path,
+    other: &Path,
+) -> Result<(), BridgeError> {
+    if tag.is_empty() || tag == key_id.as_bytes() {
+        return Ok(());
+    }
+    Err(BridgeError::KeyId {
+        file: file.into(),
+        found: one_line(&String::from_utf8_lossy(tag)),
+        other: other.into(),
+        expected: key_id.into(),
+    })
+}
+
+/// All `FheUint` have one name in TFHE-rs's files, and all `FheInt` another one; the number of blocks gives their width.
 fn parse(data: &[u8], file: &Path) -> Result<Ciphertext, BridgeError> {
-    let integer = match parsed::<FheUint64>(data, MAX_CIPHERTEXT) {
-        Ok(integer) => integer,
-        Err(reason) => {
-            return parsed(data, MAX_CIPHERTEXT)
-                .map(Ciphertext::Bool)
-                .or_else(|_| parsed(data, MAX_CIPHERTEXT).map(Ciphertext::Block))
-                .map_err(|_| BridgeError::NotTfhe {
-                    file: file.into(),
-                    expected: "an FheUint, FheBool or shortint ciphertext",
-                    reason: one_line(&reason),
-                });
-        }
+    let unsigned = |value: FheUint64| {
+        let (radix, _, tag, _) = value.into_raw_parts();
+        let blocks = radix.into_blocks();
+        let kind = Type::Uint(BLOCK_BITS * blocks.len());
+        Ciphertext { kind, blocks, tag }
     };
-    let (radix, _, tag, _) = integer.into_raw_parts();
-    let blocks = radix.into_blocks();
-    let found = blocks.len();
-    let kind = [Type::Uint8, Type::Uint16, Type::Uint32, Type::Uint64]
-        .into_iter()
-        .find(|kind| kind.blocks() == found);
-    let Some(kind) = kind else {
-        let expected = "FheUint8, 16, 32 and 64 have 4, 8, 16 and 32".into();
+    let signed = |value: FheInt64| {
+        let (radix, _, tag, _) = value.into_raw_parts();
+        let blocks = radix.into_blocks();
+        let kind = Type::Int(BLOCK_BITS * blocks.len());
+        Ciphertext { kind, blocks, tag }
+    };
+    let bit = |bit: FheBool| Ciphertext {
+        kind: Type::Bool,
+        tag: bit.tag().clone(),
+        blocks: vec![bit.into_raw_parts()],
+    };
+    let mut reasons = vec![];
+    let mut failed = |reason: String| reasons.push(reason);
+    let found = parsed(data, MAX_CIPHERTEXT)
+        .map(unsigned)
+        .map_err(&mut failed)
+        .or_else(|()| {
+            parsed(data, MAX_CIPHERTEXT)
+                .map(signed)
+                .map_err(&mut failed)
+        })
+        .or_else(|()| parsed(data, MAX_CIPHERTEXT).map(bit).map_err(&mut failed))
+        .or_else(|()| {
+            parsed(data, MAX_CIPHERTEXT)
+                .map(Ciphertext::from_block)
+                .map_err(&mut failed)
+        });
+    let Ok(ciphertext) = found else {
+        // The attempt for the type that the file names has a reason of its own.
+        let reason = reasons
+            .iter()
+            .find(|reason| !reason.contains("expected type"))
+            .or(reasons.first());
+        return Err(BridgeError::NotTfhe {
+            file: file.into(),
+            expected: "an FheUint, FheInt, FheBool or shortint ciphertext",
+            reason: reason.map(|reason| one_line(reason)).unwrap_or_default(),
+        });
+    };
+    let found = ciphertext.blocks.len();
+    if !Type::all().contains(&ciphertext.kind) {
         return Err(BridgeError::Blocks {
             file: file.into(),
             found,
-            expected,
+            expected: format!("and TFHE-rs has no integer of {} bits", BLOCK_BITS * found),
         });
-    };
-    let mut ciphertext = Ciphertext::from_blocks(kind, blocks, "")?;
-    match &mut ciphertext {
-        Ciphertext::Uint8(value) => *value.tag_mut() = tag,
-        Ciphertext::Uint16(value) => *value.tag_mut() = tag,
-        Ciphertext::Uint32(value) => *value.tag_mut() = tag,
-        Ciphertext::Uint64(value) => *value.tag_mut() = tag,
-        Ciphertext::Bool(_) | Ciphertext::Block(_) => {}
     }
     Ok(ciphertext)
 }
@@ -342,43 +408,37 @@ fn check(
     Ok(())
 }
 
-/// Encrypts a value of `kind` under a public key.
-pub fn encrypt(key: &CompactPublicKey, kind: Type, value: u64) -> Result<Ciphertext, BridgeError> {
+/// Encrypts a value of `kind` under a public key: a decimal number, with a minus sign before negative ones.
+pub fn encrypt(key: &CompactPublicKey, kind: Type, value: &str) -> Result<Ciphertext, BridgeError> {
     let refused = |e: tfhe::Error| {
         BridgeError::Usage(format!("TFHE-rs cannot encrypt under this public key: {e}"))
     };
     let missing = || BridgeError::Usage("TFHE-rs expanded no ciphertext: report it".into());
-    if kind.bits() < 64 && value >> kind.bits() != 0 {
-        return Err(BridgeError::Usage(format!(
-            "{value} does not fit {}: give at most {} bits",
-            kind.name(),
-            kind.bits()
-        )));
-    }
+    let values = kind.split(value)?;
     let mut list = CompactCiphertextList::builder(key);
-    if kind == Type::Bool {
-        list.push(value == 1);
-    } else {
-        list.push_with_num_bits(value, kind.bits())
-            .map_err(refused)?;
+    for value in &values {
+        if kind == Type::Bool {
+            list.push(*value == 1);
+        } else {
+            list.push_with_num_bits(*value, BLOCK_BITS)
+                .map_err(refused)?;
+        }
     }
     let list = list.build().expand().map_err(refused)?;
-    Ok(match kind {
-        Type::Bool => Ciphertext::Bool(list.get(0).map_err(refused)?.ok_or_else(missing)?),
-        Type::Block => {
-            let value: tfhe::FheUint2 = list.get(0).map_err(refused)?.ok_or_else(missing)?;
-            Ciphertext::Block(
-                value
-                    .into_raw_parts()
-                    .0
-                    .into_blocks()
-                    .pop()
-                    .ok_or_else(missing)?,
-            )
-        }
-        Type::Uint8 => Ciphertext::Uint8(list.get(0).map_err(refused)?.ok_or_else(missing)?),
-        Type::Uint16 => Ciphertext::Uint16(list.get(0).map_err(refused)?.ok_or_else(missing)?),
-        Type::Uint32 => Ciphertext::Uint32(list.get(0).map_err(refused)?.ok_or_else(missing)?),
-        Type::Uint64 => Ciphertext::Uint64(list.get(0).map_err(refused)?.ok_or_else(missing)?),
-    })
+    let blocks = (0..values.len())
+        .map(|index| {
+            if kind == Type::Bool {
+                let bit: FheBool = list.get(index).map_err(refused)?.ok_or_else(missing)?;
+                return Ok(bit.into_raw_parts());
+            }
+            let block: FheUint2 = list.get(index).map_err(refused)?.ok_or_else(missing)?;
+            let mut blocks = block.into_raw_parts().0.into_blocks();
+            blocks.pop().ok_or_else(missing)
+        })
+        .collect::<Result<Vec<_>, BridgeError>>()?;
+    let tag = match kind {
+        Type::Block => Tag::default(),
+        _ => key.tag().clone(),
+    };
+    Ok(Ciphertext { kind, blocks, tag })
 }

@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use rayon::prelude::*;
-use tfhe::prelude::CiphertextList;
+use tfhe::prelude::{CiphertextList, Tagged};
 use tfhe::shortint;
 use tfhe::shortint::server_key::LookupTableOwned;
 use tfhe::{CompactCiphertextList, CompactPublicKey, FheBool, ServerKey};
 
+use crate::ciphertext::check_tag;
 use crate::parameters::set;
 use crate::serialize::{MAX_BITS, MAX_LIST, bit_list, one_line, read};
 use crate::{BridgeError, Ciphertext, LweFile};
@@ -164,7 +165,7 @@ impl Circuit {
         }
         self.outputs
             .iter()
-            .map(|number| values.get(*number).cloned().map(Ciphertext::Block))
+            .map(|number| values.get(*number).cloned().map(Ciphertext::from_block))
             .collect::<Option<_>>()
             .ok_or_else(missing)
     }
@@ -288,12 +289,10 @@ pub fn read_bits(
         .map(|index| {
             let bit: Option<FheBool> = list.get(index).map_err(|e| refused(e.to_string()))?;
             let bit = bit.ok_or_else(|| refused("an entry is missing".into()))?;
-            let bit = Ciphertext::Bool(bit);
-            bit.check_key(key_id, file, other)?;
-            Ok(bit.blocks())
+            check_tag(bit.tag().data(), key_id, file, other)?;
+            Ok(bit.into_raw_parts())
         })
-        .collect::<Result<Vec<_>, _>>()
-        .map(|blocks| blocks.concat())
+        .collect()
 }
 
 /// Refuses more ciphertexts than the circuit still takes, before they are expanded to 16 kB each.

@@ -150,7 +150,7 @@ pub enum BridgeError {
         most: u64,
     },
     /// A number of blocks that no supported type has.
-    #[error("{file}: has {found} blocks, {expected}: use a supported type")]
+    #[error("{file}: has {found} blocks, {expected}: name another type or file")]
     Blocks {
         /// The file.
         file: PathBuf,

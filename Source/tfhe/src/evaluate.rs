@@ -1,16 +1,20 @@
 //! A few operations of TFHE-rs on ciphertexts, for demonstrations.
 
-use tfhe::prelude::{FheOrd, IfThenElse};
-use tfhe::{ServerKey, with_server_key_as_context};
+use tfhe::integer::prelude::ServerKeyDefaultCMux;
+use tfhe::integer::{
+    self, BooleanBlock, IntegerRadixCiphertext, RadixCiphertext, SignedRadixCiphertext,
+};
+use tfhe::prelude::Tagged;
+use tfhe::{ServerKey, shortint};
 
-use crate::{BridgeError, Ciphertext};
+use crate::{BridgeError, Ciphertext, Type};
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// a + b, modulo 2 to the width.
+    /// a + b, modulo 2 to the width; signed integers wrap around as well.
     Add,
-    /// a b, modulo 2 to the width.
+    /// a b, modulo 2 to the width; signed integers wrap around as well.
     Mul,
     /// The bit a > b.
     Gt,
@@ -33,45 +37,53 @@ impl Operation {
     }
 }
 
-/// Evaluates an operation. `add`, `mul` and `gt` take two integers of one width, `select` takes a bit before them.
+/// Evaluates an operation. `add`, `mul` and `gt` take two integers of one type, `select` takes a bit before them.
 pub fn evaluate(
     key: ServerKey,
     operation: Operation,
     inputs: &[Ciphertext],
 ) -> Result<Ciphertext, BridgeError> {
-    with_server_key_as_context(key, || apply(operation, inputs))
+    let tag = String::from_utf8_lossy(key.tag().data()).into_owned();
+    let (key, ..) = key.into_raw_parts();
+    let (bit, a, b) = match (operation, inputs) {
+        (Operation::Select, [bit, a, b]) if bit.kind() == Type::Bool => (Some(bit), a, b),
+        (Operation::Add | Operation::Mul | Operation::Gt, [a, b]) => (None, a, b),
+        _ => return Err(misfit(inputs)),
+    };
+    if a.kind() != b.kind() || !a.kind().is_integer() {
+        return Err(misfit(inputs));
+    }
+    let signed = matches!(a.kind(), Type::Int(_));
+    let blocks = if signed {
+        apply::<SignedRadixCiphertext>(&key, operation, bit, a, b)
+    } else {
+        apply::<RadixCiphertext>(&key, operation, bit, a, b)
+    };
+    let kind = match operation {
+        Operation::Gt => Type::Bool,
+        _ => a.kind(),
+    };
+    Ciphertext::from_blocks(kind, blocks, &tag)
 }
 
-fn apply(operation: Operation, inputs: &[Ciphertext]) -> Result<Ciphertext, BridgeError> {
-    macro_rules! binary {
-        ($variant:ident, $a:expr, $b:expr) => {
-            match operation {
-                Operation::Add => Ok(Ciphertext::$variant($a + $b)),
-                Operation::Mul => Ok(Ciphertext::$variant($a * $b)),
-                Operation::Gt => Ok(Ciphertext::Bool($a.gt($b))),
-                Operation::Select => Err(misfit(inputs)),
-            }
-        };
-    }
-    macro_rules! select {
-        ($variant:ident, $bit:expr, $a:expr, $b:expr) => {
-            match operation {
-                Operation::Select => Ok(Ciphertext::$variant($bit.if_then_else($a, $b))),
-                _ => Err(misfit(inputs)),
-            }
-        };
-    }
-    use Ciphertext::{Bool, Uint8, Uint16, Uint32, Uint64};
-    match inputs {
-        [Uint8(a), Uint8(b)] => binary!(Uint8, a, b),
-        [Uint16(a), Uint16(b)] => binary!(Uint16, a, b),
-        [Uint32(a), Uint32(b)] => binary!(Uint32, a, b),
-        [Uint64(a), Uint64(b)] => binary!(Uint64, a, b),
-        [Bool(bit), Uint8(a), Uint8(b)] => select!(Uint8, bit, a, b),
-        [Bool(bit), Uint16(a), Uint16(b)] => select!(Uint16, bit, a, b),
-        [Bool(bit), Uint32(a), Uint32(b)] => select!(Uint32, bit, a, b),
-        [Bool(bit), Uint64(a), Uint64(b)] => select!(Uint64, bit, a, b),
-        _ => Err(misfit(inputs)),
+/// The blocks of the result. `bit` is that of a selection.
+fn apply<T: IntegerRadixCiphertext>(
+    key: &integer::ServerKey,
+    operation: Operation,
+    bit: Option<&Ciphertext>,
+    a: &Ciphertext,
+    b: &Ciphertext,
+) -> Vec<shortint::Ciphertext> {
+    let (a, b): (T, T) = (a.radix(), b.radix());
+    let bits = bit.into_iter().flat_map(Ciphertext::blocks).cloned();
+    match operation {
+        Operation::Add => key.add_parallelized(&a, &b).into_blocks(),
+        Operation::Mul => key.mul_parallelized(&a, &b).into_blocks(),
+        Operation::Gt => vec![key.gt_parallelized(&a, &b).into_raw_parts()],
+        Operation::Select => bits
+            .map(BooleanBlock::new_unchecked)
+            .flat_map(|bit| key.if_then_else_parallelized(&bit, &a, &b).into_blocks())
+            .collect(),
     }
 }
 
@@ -82,6 +94,6 @@ fn misfit(inputs: &[Ciphertext]) -> BridgeError {
         .collect::<Vec<_>>()
         .join(", ");
     BridgeError::Usage(format!(
-        "the operation does not take ({types}): add, mul and gt take two integers of one width, select takes a bool before them"
+        "the operation does not take ({types}): add, mul and gt take two integers of one type, select takes a bool before them"
     ))
 }

@@ -25,6 +25,8 @@ struct Header {
     count: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     noise_bits: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    types: Vec<String>,
 }
 
 /// LWE ciphertexts of one key.
@@ -34,6 +36,8 @@ pub struct LweFile {
     pub key_id: String,
     /// log2 of a bound on the noise, if one is stated.
     pub noise_bits: Option<f64>,
+    /// Names of the types of the values whose blocks these are, in their order; empty: messages of their own.
+    pub types: Vec<String>,
     /// Masks: `LWE_DIMENSION` words for each ciphertext.
     pub a: Vec<u64>,
     /// Bodies.
@@ -43,11 +47,16 @@ pub struct LweFile {
 impl LweFile {
     /// The blocks of `ciphertexts`, one LWE ciphertext each, in their order: the lowest block of an integer first.
     ///
-    /// The stated noise is that of evaluated ciphertexts, since nothing in a ciphertext proves that it is fresh.
+    /// The stated noise is that of evaluated ciphertexts, since nothing in a ciphertext proves that it is fresh. Blocks alone have no types.
     pub fn from_ciphertexts(ciphertexts: &[Ciphertext], key_id: &str) -> Self {
+        let kinds = || ciphertexts.iter().map(Ciphertext::kind);
         let mut file = Self {
             key_id: key_id.into(),
             noise_bits: Some(EVALUATED_NOISE.into()),
+            types: match kinds().all(|kind| kind == Type::Block) {
+                true => vec![],
+                false => kinds().map(Type::name).collect(),
+            },
             a: vec![],
             b: vec![],
         };
@@ -155,6 +164,7 @@ impl LweFile {
         Ok(Self {
             key_id: header.key_id,
             noise_bits: header.noise_bits,
+            types: header.types,
             a,
             b,
         })
@@ -167,6 +177,7 @@ impl LweFile {
             key_id: self.key_id.clone(),
             count: self.b.len() as u64,
             noise_bits: self.noise_bits,
+            types: self.types.clone(),
         };
         let words: Vec<u64> = self.a.iter().chain(&self.b).copied().collect();
         pack(MAGIC, &header, &words).map_err(|e| BridgeError::Header {

@@ -17,13 +17,13 @@ const USAGE: &str = "usage: keyquorum-tfhe COMMAND
   from-lwe KEYS IN.lwe TYPE OUT      fresh LWE ciphertexts as one ciphertext of TFHE-rs
   encrypt PUBLIC TYPE VALUE... OUT   ciphertexts under a CompactPublicKey; of several values OUT.0, OUT.1 and so on;
                                      VALUE - reads values from the standard input, where other users cannot see them
-  eval SERVER OP INPUT... OUT        add, mul, gt of two integers; select of a bool and two integers
+  eval SERVER OP INPUT... OUT        add, mul, gt of two integers of one type; select of a bool before them
   encrypt-bits PUBLIC BIT... OUT     bits as one compact list, for circuit; BIT - reads them from the standard input
   circuit SERVER CIRCUIT INPUT... OUT.lwe
                                      evaluates a Boolean circuit; INPUT: compact lists and LWE ciphertexts of bits, in the order of its inputs
   time-keys                          seconds of the fastest of 3 key generations by TFHE-rs itself; the keys are dropped
 KEYS is a key folder with bootstrapping.kqt, key-switching.kqt and compact.kqt.
-TYPE is bool, block, uint8, uint16, uint32 or uint64.
+TYPE is bool, block, or uintN or intN of a width N that TFHE-rs has: even numbers of 2 to 16, multiples of 8 to 256, 512, 1024, 2048.
 This program contains TFHE-rs (BSD-3-Clause-Clear): its licence grants no patent rights.";
 
 fn main() -> ExitCode {
@@ -133,11 +133,11 @@ fn from_lwe(keys: &Path, input: &Path, kind: Type, out: &Path) -> Result<(), Bri
 }
 
 fn encrypt_command(key: &Path, kind: Type, values: &[&str], out: &Path) -> Result<(), BridgeError> {
-    let values = numbers(values, kind)?;
+    let values = given(values)?;
     let key = read_compact_public_key(key)?;
     let ciphertexts = values
         .iter()
-        .map(|value| encrypt(&key, kind, *value)?.to_bytes())
+        .map(|value| encrypt(&key, kind, value)?.to_bytes())
         .collect::<Result<Vec<_>, _>>()?;
     for (index, ciphertext) in ciphertexts.iter().enumerate() {
         let file = if ciphertexts.len() == 1 {
@@ -151,9 +151,9 @@ fn encrypt_command(key: &Path, kind: Type, values: &[&str], out: &Path) -> Resul
 }
 
 /// The values of arguments, or of the standard input for `-`.
-fn numbers(values: &[&str], kind: Type) -> Result<Vec<u64>, BridgeError> {
+fn given(values: &[&str]) -> Result<Vec<String>, BridgeError> {
     let mut input = String::new();
-    let values = if values == ["-"] {
+    let values: Vec<&str> = if values == ["-"] {
         std::io::stdin()
             .read_to_string(&mut input)
             .map_err(|source| BridgeError::Read {
@@ -169,23 +169,15 @@ fn numbers(values: &[&str], kind: Type) -> Result<Vec<u64>, BridgeError> {
             "the standard input has no values: give numbers with spaces or line breaks between them".into(),
         ));
     }
-    let number = |text: &&str| {
-        text.parse().map_err(|_| {
-            BridgeError::Usage(format!(
-                "{text} is no value of {}: give a number from 0",
-                kind.name()
-            ))
-        })
-    };
-    values.iter().map(number).collect()
+    Ok(values.into_iter().map(String::from).collect())
 }
 
 fn encrypt_bits(key: &Path, bits: &[&str], out: &Path) -> Result<(), BridgeError> {
-    let bits = numbers(bits, Type::Bool)?
+    let bits = given(bits)?
         .iter()
-        .map(|bit| match bit {
-            0 => Ok(false),
-            1 => Ok(true),
+        .map(|bit| match bit.as_str() {
+            "0" => Ok(false),
+            "1" => Ok(true),
             _ => Err(BridgeError::Usage(format!("{bit} is no bit: give 0 or 1"))),
         })
         .collect::<Result<Vec<_>, _>>()?;

@@ -18,8 +18,8 @@ use crate::parameters::set;
 
 /// Above the 121 MB of a server key of the supported set.
 const MAX_KEY: u64 = 1 << 28;
-/// Above the 0.5 MB of 32 blocks.
-pub(crate) const MAX_CIPHERTEXT: u64 = 1 << 22;
+/// Above the 17 MB of 1,024 blocks.
+pub(crate) const MAX_CIPHERTEXT: u64 = 1 << 25;
 /// Above the 23 MB of the ciphertexts of 1,408 bits.
 pub(crate) const MAX_LIST: u64 = 1 << 26;
 /// Most bits of a compact list.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +10,8 @@ import typer
 
 from keyquorum import api
 from keyquorum.deploy.tfhe_bridge import run_bridge
-from keyquorum.fhe.lwe import read_lwe
-from keyquorum.fhe.tfhe_files import HEADER, VALUES, TfheHeader, read_header, value_type
+from keyquorum.fhe.tfhe_files import HEADER, VALUES, TfheHeader, cure, read_header
 from keyquorum.model.errors import CiphertextError, ParameterError
-from keyquorum.model.outputs import save_file
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.terminal.output import emit, printed
@@ -46,24 +43,13 @@ def _header(path: Path) -> TfheHeader | None:
         found = read_header(file.read(HEADER))
     if found is not None and found.type not in VALUES:
         raise CiphertextError(
-            f"{path}: a {found.type} of TFHE-rs, and FheUint8 to FheUint64, FheBool and shortint blocks are taken: expand, decompress or cast it first"
+            f"{path}: a {found.type} of TFHE-rs, and decrypt takes FheUint, FheInt, FheBool and shortint blocks: {cure(found.type)}"
         )
     return found
 
 
-def keep_type(source: Path, made: Path) -> None:
-    """Notes the type of the value in a file of TFHE-rs in the file of LWE ciphertexts that the bridge made of it."""
-    header = _header(source)
-    if header is None:
-        return
-    ciphertexts, key_id = read_lwe(made.read_bytes(), str(made))
-    name = value_type(header, ciphertexts.count)
-    if name is not None:
-        save_file(made, replace(ciphertexts, types=(name,)).to_bytes(key_id))
-
-
 def as_lwe(folder: Path, key: str, paths: Sequence[Path], target: Path | None = None) -> list[Path]:
-    """The files, with LWE ciphertexts in the place of TFHE-rs's: the bridge writes them to the folder ``target``, or beside each as NAME.lwe. They keep the types
+    """The files, with LWE ciphertexts in the place of TFHE-rs's: the bridge writes them to the folder ``target``, or beside each as NAME.lwe, with the types
     of the values. Other files stay as they are. Raises CiphertextError, ParameterError for a key that is not of TFHE, KeyQuorumError without the bridge."""
     converted: list[Path] = []
     for number, path in enumerate(paths):
@@ -77,7 +63,6 @@ def as_lwe(folder: Path, key: str, paths: Sequence[Path], target: Path | None = 
         check_keys(keys)
         made = path.with_name(f"{path.name}.lwe") if target is None else target / f"{number}-{path.name}.lwe"
         run_bridge(["to-lwe", str(keys), str(path), str(made)])
-        keep_type(path, made)
         converted.append(made)
     return converted
 
@@ -95,8 +80,6 @@ def tfhe(
     if given[0] in KEYED and len(given) > 1:
         check_keys(Path(given[1]))
     lines = run_bridge(given)
-    if given[0] == "to-lwe" and len(given) == 4:
-        keep_type(Path(given[2]), Path(given[3]))
     for line in lines:
         printed.print(line, markup=False)
     emit({"command": given[0], "lines": lines})

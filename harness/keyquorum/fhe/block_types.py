@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from keyquorum.model.errors import CiphertextError, ParameterError
 
-MOST_BITS = 256
+MOST_BITS = 2048
+"""Bits of the widest integer, which is that of TFHE-rs."""
 Value = int | bool
 
 
@@ -48,7 +49,7 @@ def block_type(name: str) -> BlockType:
     """The type of a name. Raises ParameterError."""
     if name in ("bool", "block"):
         return BlockType(name, 1)
-    found = re.fullmatch(r"(u?)int([1-9]\d{0,2})", name)
+    found = re.fullmatch(r"(u?)int([1-9]\d{0,3})", name)
     if found is None or not 2 <= int(found[2]) <= MOST_BITS:
         raise ParameterError(f"unknown type {name!r}: choose bool, block, or uintN or intN of 2 to {MOST_BITS} bits, as uint64")
     return BlockType(name, int(found[2]), not found[1])

@@ -13,8 +13,8 @@ HEADER = 512
 _LONGEST = 128
 SECRET = ("ClientKey", "CompressedXofKeySet", "XofKeySet")
 """Types that have a secret key, or a seed of one."""
-VALUES = ("FheUint", "FheBool", "Ciphertext")
-"""Types that the bridge takes: integers of 8, 16, 32 and 64 bits, bools, and blocks of shortint."""
+VALUES = ("FheUint", "FheInt", "FheBool", "Ciphertext")
+"""Types that the bridge takes: integers of all widths of TFHE-rs, bools, and blocks of shortint."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,17 @@ def _text(head: bytes, at: int) -> tuple[str, int]:
     return data.decode("ascii"), at + 8 + size
 
 
-def value_type(header: TfheHeader, blocks: int) -> str | None:
-    """The name of the type of a ciphertext of so many blocks of two bits (:mod:`.block_types`); None where it is no ciphertext of one value."""
-    if header.type in ("FheUint", "FheInt"):
-        return f"{'u' if header.type == 'FheUint' else ''}int{2 * blocks}"
-    return {"FheBool": "bool", "Ciphertext": "block"}.get(header.type) if blocks == 1 else None
+def cure(type_name: str) -> str:
+    """What the owner of a file of another type than :data:`VALUES` can do to have its values decrypted."""
+    if "List" in type_name:
+        return "expand it, and write each value by safe_serialize"
+    if type_name.startswith("CompressedFhe"):
+        return "decompress it first"
+    if type_name.startswith("SquashedNoise"):
+        return "write the value before its noise is squashed"
+    if type_name == "FheAsciiString":
+        return "write each character as FheUint8"
+    return "name a ciphertext"
 
 
-__all__ = ["HEADER", "SECRET", "VALUES", "TfheHeader", "read_header", "value_type"]
+__all__ = ["HEADER", "SECRET", "VALUES", "TfheHeader", "cure", "read_header"]

@@ -130,7 +130,7 @@ fn a_demonstration() {
         ),
         (
             "encrypt out/CompactPublicKey.bin uint9 1 x",
-            "unknown type uint9: choose one of",
+            "unknown type uint9: choose bool, block",
         ),
         (
             "encrypt out/CompactPublicKey.bin uint8 256 x",
@@ -139,6 +139,10 @@ fn a_demonstration() {
         (
             "encrypt out/CompactPublicKey.bin uint8 -1 x",
             "-1 is no value of uint8",
+        ),
+        (
+            "encrypt out/CompactPublicKey.bin uint18 1 x",
+            "unknown type uint18: choose bool, block, or uintN or intN of a width of TFHE-rs",
         ),
         (
             "encrypt out/ServerKey.bin uint8 1 x",
@@ -158,7 +162,7 @@ fn a_demonstration() {
         ),
         (
             "eval out/ServerKey.bin add fresh.lwe x.1 x",
-            "fresh.lwe: not an FheUint, FheBool or shortint ciphertext",
+            "fresh.lwe: not an FheUint, FheInt, FheBool or shortint ciphertext",
         ),
     ] {
         let error = fail(&folder, arguments);

@@ -130,6 +130,7 @@ impl Dealer {
         let mut file = LweFile {
             key_id: KEY_ID.into(),
             noise_bits: None,
+            types: vec![],
             a: vec![],
             b: vec![],
         };

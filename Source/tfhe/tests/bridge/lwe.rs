@@ -10,7 +10,7 @@ fn an_evaluated_integer_decrypts_from_its_lwe_file() {
     let inputs = [[3, 1, 2, 0], [2, 3, 0, 1]].map(|blocks| {
         dealer
             .encrypt(&blocks, 20)
-            .to_ciphertext(Type::Uint8, "test".as_ref())
+            .to_ciphertext(Type::Uint(8), "test".as_ref())
             .unwrap()
     });
     let sum = evaluate(world().server.clone(), Operation::Add, &inputs).unwrap();
@@ -20,6 +20,7 @@ fn an_evaluated_integer_decrypts_from_its_lwe_file() {
     let again = LweFile::from_bytes(&data, "test".as_ref()).unwrap();
     assert_eq!(again, file);
     assert_eq!((again.b.len(), again.noise_bits), (8, Some(58.0)));
+    assert_eq!(again.types, ["uint8", "uint8"]);
     let expected = (3 + 4 + 32) + (2 + 12 + 64);
     let (first, second) = (part(&again, 0..4), part(&again, 4..8));
     assert_eq!(
@@ -39,7 +40,7 @@ fn part(file: &LweFile, range: std::ops::Range<usize>) -> LweFile {
 
 #[test]
 fn fresh_blocks_become_every_type() {
-    for kind in Type::ALL {
+    for kind in Type::all() {
         let values: Vec<u64> = (0..kind.blocks() as u64)
             .map(|i| if kind == Type::Bool { 1 } else { (i + 3) % 4 })
             .collect();

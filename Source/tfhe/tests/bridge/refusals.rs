@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use keyquorum_tfhe::{
-    BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Type, read_compact_public_key,
-    read_server_key, serialized, set, write_file,
+    BridgeError, Ciphertext, KeyFile, KeyFolder, Kind, LweFile, Type, compact_public_key,
+    read_compact_public_key, read_server_key, serialized, set, write_file,
 };
 use sha2::{Digest, Sha256};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertext};
@@ -180,7 +180,7 @@ fn block(degree: u64, noise: NoiseLevel) -> shortint::Ciphertext {
 
 fn parse(block: shortint::Ciphertext) -> Result<Ciphertext, BridgeError> {
     Ciphertext::from_bytes(
-        &Ciphertext::Block(block).to_bytes().unwrap(),
+        &Ciphertext::from_block(block).to_bytes().unwrap(),
         Path::new(FILE),
     )
 }
@@ -222,7 +222,7 @@ fn ciphertexts_of_other_parameters() {
 #[test]
 fn integers_with_carries() {
     let file = Path::new(FILE);
-    for kind in Type::ALL.into_iter().filter(|kind| *kind != Type::Bool) {
+    for kind in Type::all().into_iter().filter(|kind| *kind != Type::Bool) {
         let most = if kind == Type::Block { 15 } else { 3 };
         let parse = |degree: u64| {
             let blocks = vec![block(degree, NoiseLevel::NOMINAL); kind.blocks()];
@@ -271,25 +271,34 @@ fn files_that_tfhe_cannot_read() {
     let file = Path::new(FILE);
     refused(
         Ciphertext::from_bytes(b"", file),
-        "not an FheUint, FheBool or shortint ciphertext of TFHE-rs 1.8",
+        "not an FheUint, FheInt, FheBool or shortint ciphertext of TFHE-rs 1.8",
     );
     refused(Ciphertext::from_bytes(&compact(), file), "not an FheUint");
     refused(read_server_key(file), "cannot be read");
     let ciphertext = world()
         .dealer
         .encrypt(&[1, 2, 3, 0], 5)
-        .to_ciphertext(Type::Uint8, file)
+        .to_ciphertext(Type::Uint(8), file)
         .unwrap();
     refused(
         ciphertext.check_key("another", file, Path::new("key")),
         "belongs to key 0011",
     );
-    let data = ciphertext.to_bytes().unwrap();
-    refused(
-        Ciphertext::from_bytes(&data[..data.len() / 2], file),
-        "write it by safe_serialize",
-    );
-    let parts = world().dealer.encrypt(&[1, 2, 3, 0, 1], 5);
+    for kind in [Type::Uint(8), Type::Int(8), Type::Bool, Type::Block] {
+        let blocks = vec![block(1, NoiseLevel::NOMINAL); kind.blocks()];
+        let made = Ciphertext::from_blocks(kind, blocks, KEY_ID).unwrap();
+        let data = made.to_bytes().unwrap();
+        let cut = Ciphertext::from_bytes(&data[..data.len() / 2], file);
+        let said = cut.err().unwrap().to_string();
+        // The reason is that of the file's own type.
+        assert!(
+            !said.contains("expected type") && said.contains("write it by safe_serialize"),
+            "{said}"
+        );
+    }
+    let list = serialized(&compact_public_key(&world().folder).unwrap()).unwrap();
+    refused(Ciphertext::from_bytes(&list, file), "CompactPublicKey");
+    let parts = world().dealer.encrypt(&[1; 9], 5);
     let blocks: Vec<_> = parts
         .a
         .chunks(2048)
@@ -300,21 +309,18 @@ fn files_that_tfhe_cannot_read() {
                 b: vec![*b],
                 ..parts.clone()
             };
-            one.to_ciphertext(Type::Block, file)
-                .unwrap()
-                .blocks()
-                .remove(0)
+            one.to_ciphertext(Type::Block, file).unwrap().blocks()[0].clone()
         })
         .collect();
-    let ten = tfhe::FheUint10::from_raw_parts(
+    let nine = tfhe::FheUint64::from_raw_parts(
         blocks.into(),
-        tfhe::FheUint10Id,
+        tfhe::FheUint64Id,
         Default::default(),
         Default::default(),
     );
     refused(
-        Ciphertext::from_bytes(&keyquorum_tfhe::serialized(&ten).unwrap(), file),
-        "has 5 blocks",
+        Ciphertext::from_bytes(&keyquorum_tfhe::serialized(&nine).unwrap(), file),
+        "has 9 blocks, and TFHE-rs has no integer of 18 bits",
     );
 }
 
@@ -324,7 +330,7 @@ fn no_changed_byte_of_a_ciphertext_panics() {
     let data = world()
         .dealer
         .encrypt(&[1, 2, 3, 0], 6)
-        .to_ciphertext(Type::Uint8, file)
+        .to_ciphertext(Type::Uint(8), file)
         .unwrap()
         .to_bytes()
         .unwrap();
@@ -375,7 +381,7 @@ fn lwe_files() {
     changed[500] ^= 1;
     refused(read(&changed), "SHA-256");
     refused(
-        lwe.to_ciphertext(Type::Uint16, file),
+        lwe.to_ciphertext(Type::Uint(16), file),
         "has 4 blocks, uint16 has 8",
     );
     let loud = LweFile {
@@ -383,7 +389,7 @@ fn lwe_files() {
         ..lwe
     };
     refused(
-        loud.to_ciphertext(Type::Uint8, file),
+        loud.to_ciphertext(Type::Uint(8), file),
         "states noise of up to 2^58, fresh blocks have below 2^49",
     );
     assert_eq!(loud.key_id, KEY_ID);

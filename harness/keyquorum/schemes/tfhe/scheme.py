@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from keyquorum.fhe.lwe import TFHE_SETS, LweCiphertexts, TfheParameters
+from keyquorum.fhe.lwe import TFHE_SETS, LweCiphertexts, TfheParameters, is_lwe
 from keyquorum.fhe.lwe_sets import security_of, set_of_file
 from keyquorum.fhe.tfhe import KINDS as FILE_KINDS
 from keyquorum.fhe.tfhe import check_key_file, file_name
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EncryptedFile, Scheme
@@ -131,6 +131,12 @@ class TfheScheme(LweScheme):
     def encrypt_to(self, folder: Path, info: LweKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
         """See :class:`.Scheme`. TFHE-rs encrypts, under its own form of the public key."""
         raise ParameterError(f"{info.parameters.name}: TFHE-rs encrypts for keys of TFHE: use keyquorum tfhe encrypt, or TFHE-rs itself")
+
+    def parse(self, info: LweKeyInfo, data: bytes, what: str, rounding: str) -> LweCiphertexts:
+        """See :class:`.Scheme`. Names the function of TFHE-rs that writes what is taken."""
+        if not is_lwe(data):
+            raise CiphertextError(f"{what}: neither LWE ciphertexts nor a ciphertext that TFHE-rs's safe_serialize wrote: write it by safe_serialize")
+        return super().parse(info, data, what, rounding)
 
     def vectors_needed(self, info: LweKeyInfo, ciphertexts: Sequence[LweCiphertexts]) -> int:
         """See :class:`.Scheme`. The ring secret alone."""
