@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf bench-lisss bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf bench-lisss bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make demo          the main job: joint keys, SEAL, joint decryption (3 processes over TLS)"
@@ -41,7 +41,8 @@ help:
 	@echo "make image         the Docker image of a party (BASE=: base image)"
 	@echo "make wheel         abi3 wheel and source distribution in dist/; each runs the demo in an empty environment (MOST=: seconds it may take, 20)"
 	@echo "make tfhe-bridge   build/tfhe/release/keyquorum-tfhe, the bridge to TFHE-rs (BSD-3-Clause-Clear, no patent grant; needs a newer Rust, see Source/tfhe/README.md); test-tfhe-bridge tests it"
-	@echo "make tfhe          keys for TFHE-rs by 3 processes, TFHE-rs encrypts and evaluates, the committee decrypts; checks every result"
+	@echo "make tfhe-example  build/tfhe/release/keyquorum-tfhe-example, a user of a committee's key with TFHE-rs alone (examples/rust)"
+	@echo "make tfhe          keys for TFHE-rs by 3 processes, TFHE-rs encrypts and evaluates, the committee decrypts; checks every result, also those of the example"
 	@echo "make bench-tfhe    keys for TFHE-rs: seconds, bytes and memory of several committees, beside TFHE-rs alone"
 	@echo "make check-tfhe    10^4 integers and 10^5 look-ups that TFHE-rs evaluates: wrong results, noise (CHECK='--integers 100 --look-ups 1000': fewer)"
 	@echo "make docs          tutorial, API and language, in docs/_build/index.html; every link is checked"
@@ -122,15 +123,20 @@ test-python: build
 test: lint test-rust test-python
 
 # The bridge is no part of the package and of `make test`. TFHE-rs takes minutes to compile.
-tfhe tfhe-bridge test-tfhe-bridge bench-tfhe check-tfhe: export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(CURDIR)/build/tfhe)
+tfhe tfhe-bridge tfhe-example test-tfhe-bridge bench-tfhe check-tfhe: export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(CURDIR)/build/tfhe)
 tfhe-bridge: tools
 	@echo "TFHE-rs, which this downloads and compiles, has the licence BSD-3-Clause-Clear: it grants no patent rights (Source/tfhe/README.md)"
 	cd Source/tfhe && cargo build --release --locked
 	@echo "the bridge is $$CARGO_TARGET_DIR/release/keyquorum-tfhe"
 
+# In the folder of the bridge, where TFHE-rs is compiled already.
+tfhe-example: tfhe-bridge
+	cd examples/rust && cargo build --release --locked
+
 # Three parties make a key at full size; takes the bridge where it was built before.
-tfhe: build tfhe-bridge
+tfhe: build tfhe-example
 	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) Scripts/tfhe.py
+	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) -m pytest -q tests/examples/test_rust.py
 
 bench-tfhe check-tfhe: build tfhe-bridge
 	cd Source/tfhe && cargo build --release --locked -q --example measure
@@ -138,6 +144,7 @@ bench-tfhe check-tfhe: build tfhe-bridge
 
 test-tfhe-bridge: tools
 	cd Source/tfhe && cargo fmt --check && cargo clippy --release --locked --all-targets -q -- -D warnings
+	cd examples/rust && cargo fmt --check && cargo clippy --release --locked --all-targets -q -- -D warnings
 	cd Source/tfhe && cargo test --release --locked -q
 
 # Skipped, with the reason, where no Docker engine answers or no base image can be had.

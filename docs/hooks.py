@@ -14,7 +14,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAGES = "docs/pages"
 EXAMPLES = tuple(
-    str(path.relative_to(ROOT)) for pattern in ("*.md", "*.py", "*.ipynb", "cpp/*.cpp") for path in sorted((ROOT / "examples").glob(pattern))
+    str(path.relative_to(ROOT))
+    for pattern in ("*.md", "*.py", "*.ipynb", "cpp/*.cpp", "rust/src/*.rs")
+    for path in sorted((ROOT / "examples").glob(pattern))
 )
 RESULTS = tuple(str(path.relative_to(ROOT)) for pattern in ("*.md", "*.png", "report/*.png") for path in sorted((ROOT / "results").glob(pattern)))
 TEXTS = tuple(path.name for path in sorted(ROOT.glob("*.md")) if path.name != "README.md")
