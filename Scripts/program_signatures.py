@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import textwrap
 from pathlib import Path
 
 from keyquorum.model.errors import ProgramError
-from keyquorum.programs.header import FORMULAS, Argument, Header, collection, header
+from keyquorum.programs.declared import name_of
+from keyquorum.programs.header import Argument, Header, collection, header
 
 TARGET = Path(__file__).resolve().parent.parent / "harness" / "keyquorum" / "programs" / "signatures.py"
 WIDTH = 145
+ROUNDS = ("rounds", "offline rounds", "online rounds")
+"""The costs in the docstrings."""
 TOP = '''"""A function for each program of ``Programs/Source``. Made from their headers by ``Scripts/program_signatures.py``: do not edit.
 
 Each gives a :class:`.Call` that :meth:`.Backend.run` takes. Arguments have the names of the header; in place of a position in the share file stands
-the segment that is read there, by its own name. Without it the program reads at its default position.
+the segment that is read there, by its own name. Without it the program reads at its default position. The header states bytes and segments too.
 """
 
 # ruff: noqa: E741
 # fmt: off
+# mypy: disable-error-code=empty-body
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
-from .call import Call, Segment, given, position
+from .call import Call, Segment
+from .declared import program
 '''
 
 
@@ -46,7 +50,7 @@ class _Signature:
 
     def _name(self, argument: Argument) -> str:
         read = self.read_at.get(argument.name)
-        return read.name if read else f"{argument.name}s" if argument.rest else argument.name
+        return read.name if read else name_of(argument)
 
     def _parameter(self, argument: Argument) -> str:
         name = self._name(argument)
@@ -60,75 +64,31 @@ class _Signature:
         default = "" if argument.default is None else f" = {_quoted(argument.default) if words else argument.default}"
         return f"{name}: {' | '.join(kinds)}{default}"
 
-    def _value(self, argument: Argument) -> str:
-        read = self.read_at.get(argument.name)
-        if read is None:
-            return self._name(argument)
-        size = "None" if read.size is None else read.size
-        return f"position({_quoted(self.head.program)}, {_quoted(read.name)}, {read.name}, {argument.default or 0}, {_python(size)})"
-
     def text(self) -> str:
         """The function's source."""
         head = self.head
-        required = [a for a in head.arguments if a.default is None and not a.rest]
-        optional = [a for a in head.arguments if a.default is not None]
-        rest = [a for a in head.arguments if a.rest]
         parameters = [self._parameter(a) for a in head.arguments]
         start = f"def {head.program}(*, {', '.join(parameters)}) -> Call:"
         lines = [start] if len(start) <= WIDTH else [f"def {head.program}(", "    *,", *(f"    {p}," for p in parameters), ") -> Call:"]
-        lines += self._docstring()
-        args = [self._value(a) for a in required] + [f"*{self._name(a)}" for a in rest]
-        if optional:
-            lines += ["    optional = given(", *(f"        ({self._value(a)}, {self._default(a)})," for a in optional), "    )"]
-            args.append("*optional")
-        writes = "".join(f", {_quoted(w.name)}: {'None' if w.size is None else _python(w.size)}" for w in head.writes).removeprefix(", ")
-        pieces = [_quoted(head.program), f"[{', '.join(args)}]", *([f"{{{writes}}}"] if writes else [])]
-        call = f"    return Call({', '.join(pieces)})"
-        if len(call) > WIDTH:
-            pieces[1] = "[\n" + "".join(f"            {arg},\n" for arg in args) + "        ]"
-        lines += [call] if len(call) <= WIDTH else ["    return Call(", *(f"        {piece}," for piece in pieces), "    )"]
-        return "\n".join(lines)
-
-    @staticmethod
-    def _default(argument: Argument) -> str:
-        assert argument.default is not None
-        return _quoted(argument.default) if argument.words else argument.default
+        return "\n".join(["@program", *lines, *self._docstring()])
 
     def _docstring(self) -> list[str]:
-        head = self.head
-        made = head.summary + "\n"
-        for field in head.fields:
-            if field.key in FORMULAS:
+        rounds = []
+        for field in self.head.fields:
+            if field.key in ROUNDS:
                 of = f" of {', '.join(field.variants)}" if field.variants else ""
-                made += f"\n{field.key.capitalize()}{of}: ``{field.value}``"
-        made += _notes(head, "arguments")
-        for read in head.reads:
-            size = "" if read.size is None else f" ({read.size} shares)"
-            made += f"\nReads {read.name}{size} at ``{read.at}``."
-        made += _notes(head, "reads")
-        for write in head.writes:
-            made += f"\nWrites {write.name}{'' if write.size is None else f' ({write.size} shares)'}."
-        made += _notes(head, "writes")
-        made += f"\nOutput: {head.value('output')}." if head.has("output") else ""
+                rounds.append(f"{field.key.capitalize()}{of}: ``{field.value}``")
+        made = "\n".join([self.head.summary, *([""] if rounds else []), *rounds])
         wrapped = [
             piece for line in made.split("\n") for piece in (textwrap.wrap(line, WIDTH - 4, break_long_words=False, break_on_hyphens=False) or [""])
         ]
         wrapped[0] = f'"""{wrapped[0]}'
-        return [f"    {line}".rstrip() for line in [*wrapped, '"""']]
-
-
-def _notes(head: Header, key: str) -> str:
-    """What continues the fields of a key, a line each, with a capital and a full stop."""
-    notes = [field.more.removeprefix("(").removesuffix(")") for field in head.fields if field.key == key and field.more]
-    return "".join(f"\n{note}." for note in notes)
+        wrapped[-1] += '"""' if len(wrapped) == 1 else ""
+        return [f"    {line}".rstrip() for line in (wrapped if len(wrapped) == 1 else [*wrapped, '"""'])]
 
 
 def _quoted(word: str) -> str:
     return f'"{word}"'
-
-
-def _python(expression: str) -> str:
-    return re.sub("'(.*?)'", r'"\1"', expression)
 
 
 def module() -> str:

@@ -12,7 +12,7 @@ from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.model.resources import program_path
 from keyquorum.programs import Call, Layout, Segment
 from keyquorum.programs.header import FORMULAS, SYMBOLS, Argument, Read, Write, collection, header, parse_header
-from keyquorum.programs.signatures import and_triples, lift_open, lwe_public_key, rlwe_switch_key, round_mask, round_mask_open_online
+from keyquorum.programs.signatures import and_triples, lift_open, lift_test, lwe_public_key, rlwe_switch_key, round_mask, round_mask_open_online
 
 EVERY = pytest.mark.parametrize("program", collection())
 
@@ -88,6 +88,13 @@ def test_calls_have_the_order_of_the_command_line() -> None:
     assert lift_open(contributors=2, size=3, b=1, lam=2, modulus=99, x=Segment(7, 3)).words == ("2", "3", "1", "2", "99", "7")
     stored = lift_open(contributors=3, size=3, b=1, lam=2, modulus=99, x=Segment(7, 3), masks="stored", r=Segment(10, 3))
     assert stored.words == ("3", "3", "1", "2", "99", "7", "stored", "10")
+
+
+def test_a_position_may_follow_from_other_arguments() -> None:
+    assert lift_test(size=5, tests=2, offset=1, block=8).words == ("5", "2", "1", "0", "5", "8")
+    assert lift_test(size=5, tests=2, offset=1, s=Segment(5, 2)).words == ("5", "2", "1")
+    with pytest.raises(TypeError, match="missing"):
+        lift_test(size=5, tests=2)  # type: ignore[call-arg]
 
 
 def test_segments_are_checked() -> None:
