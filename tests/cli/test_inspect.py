@@ -197,8 +197,6 @@ def test_folders_look_at_every_file(world: Path, tmp_path: Path) -> None:
     folder = _copy(world, tmp_path)
     chunk = next((folder / POOL).glob("chunk-*.kqs"))
     for path in (*sorted((folder / KEYS / "bfv").glob("*.k*")), *sorted((folder / KEYS / "lwe").glob("*.*k*")), chunk):
-        if path.name == "lwe.json":
-            continue
         data = path.read_bytes()
         path.write_bytes(data[:-7] + bytes([data[-7] ^ 4]) + data[-6:])
         with pytest.raises(Exception, match=r"damaged|corrupted|not the metadata"):
@@ -278,15 +276,9 @@ def test_open_secrets_are_told(world: Path, tmp_path: Path) -> None:
         assert any("WARNING: others may read it" in line for line in describe(folder / SAMPLES[name])), name
 
 
-def test_a_burned_key_and_an_earlier_format_are_told(world: Path, tmp_path: Path) -> None:
+def test_a_burned_key_is_told(world: Path) -> None:
     assert any("this MAC key is burned (a test" in line for line in describe(world / "authenticated" / "party-1" / "mac.key"))
     assert examine(world / SAMPLES["mark of a burned MAC key"]).details == {"check": "a test"}
-    data = (world / SAMPLES["LWE ciphertexts"]).read_bytes()
-    header = 12 + int.from_bytes(data[8:12], "little")
-    old = tmp_path / "old.lwe"
-    text = json.dumps({k: v for k, v in json.loads(data[12:header]).items() if k != "noise_bits"}).encode()
-    old.write_bytes(b"KQLWE001" + len(text).to_bytes(4, "little") + text + data[header:-32])
-    assert examine(old).checked == STRUCTURE and "of an earlier version, without a checksum" in list(describe(old))
 
 
 def test_an_audit_log_counts(world: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from keyquorum.fhe.lwe import MAGIC, OLD_MAGIC
+from keyquorum.fhe.lwe import MAGIC
 from keyquorum.fhe.lwe_public import PUBLIC_MAGIC
 
 from .test_links import ROOT
@@ -56,7 +56,7 @@ def test_formats_have_the_constants_of_the_code() -> None:
     assert f"| wire version | `u32` | {rust('WIRE_VERSION', hello)} |" in FORMATS
     assert rust("MAGIC", hello) == 'b"keyquorum"' and "| magic | 9 bytes | `keyquorum` |" in FORMATS
     assert rust("MAGIC", store) == 'b"KQSHARE\\0"' and f"| version | `u32` | {rust('VERSION', store)} |" in FORMATS
-    assert all(f"`{magic.decode()}`" in FORMATS for magic in (MAGIC, OLD_MAGIC, PUBLIC_MAGIC))
+    assert all(f"`{magic.decode()}`" in FORMATS for magic in (MAGIC, PUBLIC_MAGIC))
 
 
 def test_formats_name_all_fields_of_headers() -> None:

@@ -150,14 +150,6 @@ def test_a_changed_bit_of_a_ciphertext_is_noticed() -> None:
         read_lwe(data, "x.lwe")
 
 
-def test_files_from_before_are_read() -> None:
-    parameters = lwe_parameters("lwe64-p2")
-    made = replace(key_of(parameters, np.zeros(1024, np.int64)).encrypt(np.array([1, 0])), noise_bits=None)
-    old = b"KQLWE001" + made.to_bytes(ID)[8:-32]
-    back, key_id = read_lwe(old, "x.lwe")
-    assert key_id == ID and back.digest() == made.digest() and np.array_equal(back.b, made.b)
-
-
 def test_stated_noise_counts() -> None:
     """`round_flood` is refused for ciphertexts that state more noise than its bound, and for no others; the statement is part of the digest."""
     parameters = lwe_parameters("lwe64-p16")

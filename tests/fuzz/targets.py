@@ -45,7 +45,7 @@ from keyquorum.plans import pool_list, pool_store, pools
 from keyquorum.schemes import counts as policy
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_public_file, write_info
-from keyquorum.schemes.lwe.key import LweKeyInfo, load_lwe_key
+from keyquorum.schemes.lwe.key import LweKeyInfo
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.prf import evaluations
 from keyquorum.schemes.prf import policy as evaluation_policy
@@ -377,27 +377,8 @@ def _key_infos() -> list[bytes]:
     return [json.dumps(i.to_json(), indent=1).encode() + b"\n" for i in (info, bfv, *map(_lwe_info, ("lwe64-p2", "lwe53-p16")))]
 
 
-def _parse_lwe_key_info(data: bytes) -> None:
-    info = load_lwe_key(MemoryFolder(lwe_json=data))  # type: ignore[arg-type]
-    assert len(info.digest) == 32
-    check_made_by(_committee(), info, Path("folder"))
-    assert info.share_header(0, 0)["length"] > 0
-
-
 def _lwe_info(name: str) -> LweKeyInfo:
     return LweKeyInfo(key_id="ab" * 16, parameters=lwe_parameters(name), protocol="rep-field", parties=3, threshold=1)
-
-
-def _old_lwe_info(info: LweKeyInfo) -> bytes:
-    """As version 0.1.0 writes it."""
-    old = {"key_id": info.key_id, "parameters": info.parameters.name, "protocol": info.protocol, "parties": 3, "threshold": 1, "files": info.files}
-    return json.dumps({name: value for name, value in old.items() if value != {}}, indent=1).encode() + b"\n"
-
-
-def _lwe_key_infos() -> list[bytes]:
-    infos = [_lwe_info(name) for name in ("lwe64-p2", "lwe53-p16")]
-    infos.append(replace(infos[0], files={"public.lwepk": "ef" * 32}))
-    return [_old_lwe_info(info) for info in infos]
 
 
 def _parse_receipt(data: bytes) -> None:
@@ -723,7 +704,6 @@ TARGETS: dict[str, Target] = {
         Target("committee", _parse_committee, _committees, text=True),
         Target("parameters", _parse_parameters, _parameters, text=True),
         Target("key-info", _parse_key_info, _key_infos, text=True),
-        Target("lwe-key-info", _parse_lwe_key_info, _lwe_key_infos, text=True),
         Target("receipt", _parse_receipt, _receipts, text=True),
         Target("decryption-count", _parse_count, _counts, text=True),
         Target("receiver-message", _parse_message, _messages, mend=_mend_message, errors=(*FILE_ERRORS, ConnectionError)),

@@ -72,7 +72,6 @@ def test_an_error_is_one_bounded_line_and_keeps_its_cure() -> None:
 READERS: dict[str, tuple[type[KeyQuorumError], Callable[[bytes], object]]] = {
     "decryptions.json": (KeyFileError, lambda data: decryptions_used(_files(decryptions_json=data), _key_info())),
     "key.json": (KeyFileError, lambda data: load_key(_files(key_json=data))),
-    "lwe.json": (KeyFileError, lambda data: load_lwe_key(_files(lwe_json=data))),
     "pool.json": (PoolError, lambda data: read_pool(_files(pool_json=data))),
     "a job": (ParameterError, lambda data: read_job(MemoryFile("job.json", data))),  # type: ignore[arg-type]
     "a file of LWE": (CiphertextError, lambda data: read_lwe(MAGIC + struct.pack("<I", len(data)) + data, "the file")),
@@ -155,7 +154,7 @@ def test_key_metadata_of_other_types_are_refused(change: dict[str, Any]) -> None
 @pytest.mark.parametrize("change", [{"key_id": 5}, {"parties": None}, {"protocol": []}])
 def test_lwe_key_metadata_of_other_types_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(KeyFileError, match="not the metadata of a key"):
-        load_lwe_key(_files(lwe_json=json.dumps({**_corpus("lwe-key-info"), **change}).encode()))
+        load_lwe_key(_files(key_json=json.dumps({**_corpus("key-info", 2), **change}).encode()))
 
 
 @pytest.mark.parametrize("number", ["inf", "nan", "0x" + "f" * 5000, "9" * 5000, "1e999"])

@@ -84,7 +84,7 @@ def test_saved_inputs_are_tried_again(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_run_ends_with_its_sums(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["receipt", "lwe-key-info", "--seconds", "1"]) == 0
+    assert command.main(["receipt", "key-info", "--seconds", "1"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert re.fullmatch(r"fuzz: ok targets=2 inputs=[1-9]\d+ crashes=0", last)
 

@@ -21,7 +21,7 @@ from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.seal.key import load_seal_key
 
 OLD = Path(__file__).parent / "keys-0.1.0"
-"""Key folders as version 0.1.0 wrote them: an LWE key of two parties, and the metadata of a BFV key."""
+"""Key folders of version 0.1.0: an LWE key of two parties, and the metadata of a BFV key."""
 BFV_DIGEST = "f070e7613705958350c92d1f52f7286eeaec1f487d89cfd56310257b8e1238e6"
 """Of that key, by version 0.1.0."""
 
@@ -76,7 +76,7 @@ def test_jobs_of_benchmarks_are_apart() -> None:
 
 
 def test_an_lwe_key_of_0_1_0_is_of_use(tmp_path: Path) -> None:
-    """Its shares are of the secret under its public key; parties agree on it; an export has the new form."""
+    """Its shares are of the secret under its public key, and parties agree on it. Its metadata are written byte by byte."""
     committee = replace(api.in_process_committee(2, "semi"), folder=tmp_path / "committee")
     for party in range(2):
         shutil.copytree(OLD / f"party-{party}" / "lwe", committee.key_folder(party, "key"))
@@ -97,13 +97,10 @@ def test_an_lwe_key_of_0_1_0_is_of_use(tmp_path: Path) -> None:
         load_seal_key(folders[0])
     seen = examine(folders[0])
     assert seen.kind == "key folder" and seen.lines[0].startswith(f"LWE key {infos[0].key_id}, lwe64-p2") and "1 share files" in seen.lines
-    assert examine(folders[0] / "lwe.json").kind == "metadata of a key"
-    assert examine(folders[0] / "public.lwepk").checked == "sha256, also of lwe.json"
-    # in the form of today
-    data = {**infos[0].to_json(), "files": {}}
-    assert data["parameters"] == asdict(lwe_parameters("lwe64-p2"))
-    (tmp_path / "key.json").write_text(json.dumps({**data, "files": infos[0].files}))
-    assert load_key(tmp_path) == infos[0] and load_key(tmp_path).digest == infos[0].digest
+    assert examine(folders[0] / "key.json").kind == "metadata of a key"
+    assert examine(folders[0] / "public.lwepk").checked == "sha256, also of key.json"
+    assert infos[0].to_json()["parameters"] == asdict(lwe_parameters("lwe64-p2"))
+    assert (folders[0] / "key.json").read_text() == json.dumps(infos[0].to_json(), indent=1) + "\n"
 
 
 def test_an_lwe_key_of_another_set_of_this_name_is_refused(tmp_path: Path) -> None:

@@ -26,8 +26,6 @@ from .lwe_sets import FHEW_SETS, LWE_SETS, TFHE_SETS, FhewParameters, LweParamet
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 MAGIC = b"KQLWE002"
-OLD_MAGIC = b"KQLWE001"
-"""The older format: without a checksum, and without a statement of noise."""
 FLOODED = "round_flood"
 _DIGEST = 32
 
@@ -39,14 +37,12 @@ def pack(magic: bytes, header: Json, body: bytes) -> bytes:
     return data + hashlib.sha256(data).digest()
 
 
-def unpack(data: bytes | bytearray, checked: bool = True) -> tuple[Json, memoryview]:
-    """Header and body of a file of :func:`pack`, whose magic the caller has checked; ``checked``: it ends with a SHA-256.
-
-    Raises ValueError if it is damaged."""
-    end = len(data) - _DIGEST * checked
+def unpack(data: bytes | bytearray) -> tuple[Json, memoryview]:
+    """Header and body of a file of :func:`pack`, whose magic the caller has checked. Raises ValueError if it is damaged."""
+    end = len(data) - _DIGEST
     size = int.from_bytes(data[8:12], "little")
     view = memoryview(data)
-    if 12 + size > end or (checked and hashlib.sha256(view[:end]).digest() != data[end:]):
+    if 12 + size > end or hashlib.sha256(view[:end]).digest() != data[end:]:
         raise ValueError("damaged")
     header = json_loads(bytes(view[12 : 12 + size]))
     if not isinstance(header, dict):
@@ -118,10 +114,10 @@ class LweCiphertexts:
 def read_lwe(data: bytes | bytearray, where: str) -> tuple[LweCiphertexts, str]:
     """Ciphertexts and the id of their key, from :meth:`LweCiphertexts.to_bytes`; ``where`` names the source in errors."""
     damaged = f"{where}: not a file of LWE ciphertexts, or a damaged one: make it again"
-    if data[:8] not in (MAGIC, OLD_MAGIC):
+    if data[:8] != MAGIC:
         raise CiphertextError(damaged)
     try:
-        header, body = unpack(data, data[:8] == MAGIC)
+        header, body = unpack(data)
         parameters, key_id, count = ciphertext_parameters(header["parameters"]), str(header["key_id"]), header["count"]
         noise, types = header.get("noise_bits"), header.get("types", [])
     except (ValueError, KeyError, TypeError):
@@ -172,7 +168,7 @@ def read_messages(path: Path) -> tuple[list[int], tuple[str, ...]]:
 
 def is_lwe(data: bytes) -> bool:
     """Whether a file that begins with ``data`` has LWE ciphertexts."""
-    return data[:8] in (MAGIC, OLD_MAGIC)
+    return data[:8] == MAGIC
 
 
 def file_scheme(head: bytes) -> str | None:

@@ -9,7 +9,7 @@ from keyquorum.model.errors import CommitteeError, PoolError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.plans.pool_list import read_pool
 from keyquorum.plans.pool_store import last_claim, pool_status
-from keyquorum.schemes.key_folder import holds_a_key, metadata_names
+from keyquorum.schemes.key_folder import METADATA, holds_a_key
 
 from .private import burned_line, check_identity, check_share_file
 
@@ -117,7 +117,7 @@ def _is_party(candidate: Candidate) -> bool:
 
 def refuse_folder(path: Path) -> None:
     """Raises CommitteeError for a folder of no known kind."""
-    raise CommitteeError(f"{path}: neither a committee (committee.toml) nor a party, a key ({', '.join(metadata_names())}), or a pool (pool.json)")
+    raise CommitteeError(f"{path}: neither a committee (committee.toml) nor a party, a key ({METADATA}), or a pool (pool.json)")
 
 
 KINDS = (

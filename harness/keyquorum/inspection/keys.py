@@ -8,7 +8,7 @@ from keyquorum.model.plain import is_count, is_hex
 from keyquorum.plans.noise_check import FILE, MOST_FAILED
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import decryptions_used
-from keyquorum.schemes.key_folder import check_public_file, load_key, metadata_name, metadata_names, parse_key
+from keyquorum.schemes.key_folder import METADATA, check_public_file, holds_a_key, load_key, parse_key
 from keyquorum.schemes.keys import KeyInfo
 
 from .private import AGAIN, folder_lines
@@ -38,11 +38,11 @@ def _key_folder(candidate: Candidate) -> Report:
 
 
 def _key_info(candidate: Candidate) -> Report:
-    if candidate.path.name in metadata_names():
+    if candidate.path.name == METADATA:
         info = load_key(candidate.path.parent)
     else:
         try:
-            info = parse_key(candidate.path.name, candidate.json)
+            info = parse_key(candidate.json)
         except (ValueError, KeyError, TypeError, AttributeError, ParameterError, PolicyError) as error:
             raise KeyFileError(f"{candidate.path}: not the metadata of a key ({error}): {AGAIN}") from None
     return Report(["metadata of a key, as all parties have them", *_key_lines(info)], details=_key_details(info))
@@ -70,10 +70,8 @@ def _noise_checks(candidate: Candidate) -> Report:
 
 
 KINDS = (
-    Kind("key folder", lambda c: c.is_folder and metadata_name(c.path) is not None, _key_folder, ("schemes/key_folder", "plans/keygen")),
-    Kind(
-        "metadata of a key", lambda c: c.named(*metadata_names()) or c.has("key_id", "transcript", "parameters"), _key_info, ("schemes/key_folder",)
-    ),
+    Kind("key folder", lambda c: c.is_folder and holds_a_key(c.path), _key_folder, ("schemes/key_folder", "plans/keygen")),
+    Kind("metadata of a key", lambda c: c.named(METADATA) or c.has("key_id", "transcript", "parameters"), _key_info, ("schemes/key_folder",)),
     Kind("count of decryptions", lambda c: c.named("decryptions.json"), _count, ("schemes/counts",)),
     Kind("count of failed checks of noise", lambda c: c.named(FILE), _noise_checks, ("plans/noise_check",)),
 )

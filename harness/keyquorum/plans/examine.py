@@ -12,7 +12,7 @@ from keyquorum.parties.doctor import Finding
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.counts import decryptions_used
-from keyquorum.schemes.key_folder import check_made_by, check_public_file, holds_a_key, load_key, load_shares, metadata_names
+from keyquorum.schemes.key_folder import METADATA, check_made_by, check_public_file, holds_a_key, load_key, load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_shares import SUBSETS, SubsetSharing, check_shares
 
@@ -36,7 +36,7 @@ def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Findi
                 info, found = _examine_key(committee, party, folder)
                 first, digest = seen.setdefault(folder.name, (party, info.digest))
                 if digest != info.digest:
-                    raise KeyFileError(f"{folder}: its metadata is not that of party {first}: restore {' or '.join(metadata_names())} from a backup")
+                    raise KeyFileError(f"{folder}: its metadata is not that of party {first}: restore {METADATA} from a backup")
                 sharing = check_shares(folder, info, party)
                 other, known = shared.setdefault(folder.name, (party, sharing))
                 if known != sharing:

@@ -90,15 +90,13 @@ class KeyScheme(ABC, Generic[K]):
 
     ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
     one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
-    ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``old_metadata``: name of the metadata's file in
-    key folders of version 0.1.0, if it was not ``key.json``; ``instead``: what to do with keys that encrypt nothing.
+    ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``instead``: what to do with keys that encrypt nothing.
     """
 
     title: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
     order: ClassVar[int]
     job_fields: ClassVar[Mapping[str, type]] = {}
-    old_metadata: ClassVar[str] = ""
     file_fields: ClassVar[tuple[str, ...]] = ()
     instead: ClassVar[str] = ""
     subset_vectors: ClassVar[int] = 0
@@ -142,10 +140,6 @@ class KeyScheme(ABC, Generic[K]):
     def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[K]:
         """Makes a key jointly: every party calls this. The parties compare what is public before it returns. ``folder``: of the new key, for public files
         that are written in pieces (None: the key is not stored); ``seed``: INSECURE, tests."""
-
-    def key_from_old_json(self, data: Plain) -> K:
-        """The same of the file ``old_metadata``."""
-        raise ValueError(f"keys of {self.title} have no earlier format")
 
     def undecryptable(self, info: K, committee: Committee) -> str:
         """Why a committee cannot decrypt under this key, in one line; empty where it can, and for keys that decrypt nothing."""

@@ -1,8 +1,7 @@
 """A key on disk: public files, metadata, and one party's shares, of whatever scheme.
 
 In a key folder: ``key.json`` (metadata, :class:`.KeyInfo`), the public files of the scheme, what else it keeps there, and at a party
-``share-<j>.kqs``, its shares of secret vector j, with ``mac-<j>.kqs``, its share of their MAC key, where there is one. Version 0.1.0 wrote the
-metadata of LWE keys as ``lwe.json``, which is read as well.
+``share-<j>.kqs``, its shares of secret vector j, with ``mac-<j>.kqs``, its share of their MAC key, where there is one.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes import scheme_named, schemes
+from keyquorum.schemes import scheme_named
 from keyquorum.schemes.keys import K, KeyInfo
 
 METADATA = "key.json"
@@ -130,31 +129,17 @@ def write_info(folder: Path, info: KeyInfo) -> None:
 
 def load_key(folder: Path) -> KeyInfo:
     """Reads the metadata of a key."""
-    name = metadata_name(folder)
-    if name is None:
+    if not holds_a_key(folder):
         raise KeyFileError(f"{folder}: no key here (no {METADATA}): make one with keyquorum keygen")
-    path = folder / name
+    path = folder / METADATA
     try:
-        return parse_key(name, json_loads(path.read_text()))
+        return parse_key(json_loads(path.read_text()))
     except (ValueError, KeyError, TypeError, AttributeError, ParameterError, PolicyError) as error:
         raise KeyFileError(f"{path}: not the metadata of a key ({error}): restore it from a backup") from None
 
 
-def metadata_names() -> list[str]:
-    """Names of the file with the metadata of a key, that of version 0.1.0 for some schemes last."""
-    return [METADATA, *(scheme.old_metadata for scheme in schemes() if scheme.old_metadata)]
-
-
-def metadata_name(folder: Path) -> str | None:
-    """Name of the file with the metadata of a key; None where there is no key."""
-    return next((name for name in metadata_names() if (folder / name).exists()), None)
-
-
-def parse_key(name: str, data: Any) -> KeyInfo:
-    """The metadata in a file of this name, from its JSON. Raises ValueError, KeyError, TypeError, AttributeError, ParameterError or PolicyError."""
-    for scheme in schemes():
-        if name == scheme.old_metadata:
-            return scheme.key_from_old_json(data)
+def parse_key(data: Any) -> KeyInfo:
+    """The metadata of a key from their JSON. Raises ValueError, KeyError, TypeError, AttributeError, ParameterError or PolicyError."""
     return scheme_named(data["parameters"]["scheme"]).key_from_json(data)
 
 
@@ -186,7 +171,7 @@ def _public_file(folder: Path, info: KeyInfo, name: str) -> Path:
 
 def holds_a_key(folder: Path) -> bool:
     """Whether there is a key, of any scheme."""
-    return metadata_name(folder) is not None
+    return (folder / METADATA).exists()
 
 
 MAKING = "making"

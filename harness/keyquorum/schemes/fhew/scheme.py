@@ -47,7 +47,6 @@ class FhewScheme(LweScheme):
     title = "FHEW"
     names = ("fhew",)
     order = 3
-    old_metadata = ""
     job_fields: ClassVar[Mapping[str, type]] = {"noise": str}
     options = ("noise",)
     subset_vectors = 0  # prime fields
@@ -91,10 +90,6 @@ class FhewScheme(LweScheme):
     def key_from_json(self, data: Plain) -> FhewKeyInfo:
         """See :class:`.Scheme`."""
         return FhewKeyInfo.from_json(data)
-
-    def key_from_old_json(self, data: Plain) -> FhewKeyInfo:
-        """See :class:`.Scheme`. There is no earlier format."""
-        raise ValueError("keys of FHEW have no earlier format")
 
     def check_public(self, folder: Path, info: LweKeyInfo) -> None:
         """See :class:`.Scheme`."""

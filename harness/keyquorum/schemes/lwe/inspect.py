@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from keyquorum.fhe.lwe import is_lwe, read_lwe, read_messages
 from keyquorum.fhe.lwe_public import PUBLIC_MAGIC, read_lwe_public_key
 from keyquorum.fhe.values import FORMATS
-from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness
-from keyquorum.schemes.key_folder import metadata_name
+from keyquorum.model.inspected import Candidate, Kind, Report, openness
+from keyquorum.schemes.key_folder import METADATA, holds_a_key
 
 from .key import load_lwe_key, load_lwe_public_key
 
@@ -16,10 +16,9 @@ from .key import load_lwe_key, load_lwe_public_key
 def _lwe_public(candidate: Candidate) -> Report:
     path, checked = candidate.path, "sha256"
     key = read_lwe_public_key(candidate.data, str(path))
-    metadata = metadata_name(path.parent)
-    if metadata is not None:
+    if holds_a_key(path.parent):
         load_lwe_public_key(path.parent, load_lwe_key(path.parent))
-        checked = f"sha256, also of {metadata}"
+        checked = f"sha256, also of {METADATA}"
     set_ = key.parameters
     lines = [f"public key of LWE, {set_.name}, n = {set_.dimension}", f"of key {key.key_id}"]
     return Report(lines, checked, {"parameters": set_.name, "key_id": key.key_id})
@@ -29,12 +28,9 @@ def _lwe(candidate: Candidate) -> Report:
     ciphertexts, key_id = read_lwe(candidate.data, str(candidate.path))
     set_ = ciphertexts.parameters
     lines = [f"{ciphertexts.count:,} LWE ciphertexts, {set_.name}, n = {set_.dimension}, {set_.plain_bits} bits each", f"under key {key_id}"]
-    old = candidate.head[:8] == b"KQLWE001"
     if ciphertexts.noise_bits is not None:
         lines.append(f"noise of at most 2^{ciphertexts.noise_bits:.1f}, as their maker states")
     lines += _typed(ciphertexts.types)
-    if old:
-        lines.append("of an earlier version, without a checksum")
     details = {
         "parameters": set_.name,
         "key_id": key_id,
@@ -42,7 +38,7 @@ def _lwe(candidate: Candidate) -> Report:
         "noise_bits": ciphertexts.noise_bits,
         "types": list(ciphertexts.types),
     }
-    return Report(lines, STRUCTURE if old else "sha256", details)
+    return Report(lines, "sha256", details)
 
 
 def _messages(candidate: Candidate) -> Report:

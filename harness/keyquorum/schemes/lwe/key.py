@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum.fhe.lwe import LWE_SETS, LweParameters, lwe_parameters
@@ -13,9 +13,6 @@ from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
 from keyquorum.schemes.key_folder import load_key, load_public_file
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
-
-OLD_METADATA = "lwe.json"
-"""Name of the metadata's file in key folders of version 0.1.0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +34,6 @@ class LweKeyInfo(KeyInfo):
         if not all(is_hex(digest, 64) for digest in info.files.values()):
             raise ValueError("entries of other types")
         return info
-
-    @staticmethod
-    def from_old_json(data: Plain) -> LweKeyInfo:
-        """From ``lwe.json``, which names the parameter set, and has ``files`` if there are any."""
-        return LweKeyInfo.from_json({**data, "parameters": asdict(lwe_parameters(data["parameters"]))})
 
 
 def parameters_from_json(data: Plain) -> LweParameters:

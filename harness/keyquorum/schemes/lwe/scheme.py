@@ -26,7 +26,7 @@ from keyquorum.sharing.variants import PaddedOutput, Variant, combine, combine_m
 
 from .field_variant import FIELD, LweFieldVariant, field_variant, words_of_messages
 from .inspect import KINDS
-from .key import OLD_METADATA, LweKeyInfo, load_lwe_public_key, sharing_of
+from .key import LweKeyInfo, load_lwe_public_key, sharing_of
 from .keygen import LweRequest, generate
 from .phases import lwe_phases, phases_modulo_q
 from .variant import LweVariant, messages_of, padded_output
@@ -60,7 +60,6 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     title = "LWE"
     names = ("lwe",)
     order = 1
-    old_metadata = OLD_METADATA
     batch = 1024
     most_asked = MOST_CIPHERTEXTS
     names_key = True
@@ -113,10 +112,6 @@ class LweScheme(Scheme[LweKeyInfo, LweCiphertexts]):
     def key_from_json(self, data: Plain) -> LweKeyInfo:
         """See :class:`.Scheme`."""
         return LweKeyInfo.from_json(data)
-
-    def key_from_old_json(self, data: Plain) -> LweKeyInfo:
-        """See :class:`.Scheme`."""
-        return LweKeyInfo.from_old_json(data)
 
     def check_public(self, folder: Path, info: LweKeyInfo) -> None:
         """See :class:`.Scheme`."""

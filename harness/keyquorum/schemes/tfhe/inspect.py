@@ -7,7 +7,7 @@ import re
 from keyquorum.fhe.tfhe import KEY_MAGIC, read_key_file
 from keyquorum.fhe.tfhe_files import HEADER, SECRET, VALUES, read_header
 from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness, require
-from keyquorum.schemes.key_folder import metadata_name
+from keyquorum.schemes.key_folder import METADATA, holds_a_key
 
 from .key import load_key_file, load_tfhe_key
 
@@ -15,10 +15,9 @@ from .key import load_key_file, load_tfhe_key
 def _key_file(candidate: Candidate) -> Report:
     path, checked = candidate.path, "sha256"
     key = read_key_file(candidate.data, str(path))
-    metadata = metadata_name(path.parent)
-    if metadata is not None:
+    if holds_a_key(path.parent):
         load_key_file(path.parent, load_tfhe_key(path.parent), key.kind)
-        checked = f"sha256, also of {metadata}"
+        checked = f"sha256, also of {METADATA}"
     p = key.parameters
     lines = [
         f"{key.kind} key for TFHE-rs, {p.name}, n = {p.lwe_dimension}, N = {p.dimension}, {key.bodies.size:,} words of bodies",

@@ -44,7 +44,6 @@ class TfheScheme(LweScheme):
     title = "TFHE"
     names = ("tfhe",)
     order = 2
-    old_metadata = ""
     job_fields: ClassVar[Mapping[str, type]] = {"noise_method": str}
     options = ("noise_method",)
     verified = False
@@ -88,10 +87,6 @@ class TfheScheme(LweScheme):
     def key_from_json(self, data: Plain) -> TfheKeyInfo:
         """See :class:`.Scheme`."""
         return TfheKeyInfo.from_json(data)
-
-    def key_from_old_json(self, data: Plain) -> TfheKeyInfo:
-        """See :class:`.Scheme`. There is no earlier format."""
-        raise ValueError("keys of TFHE have no earlier format")
 
     def check_public(self, folder: Path, info: LweKeyInfo) -> None:
         """See :class:`.Scheme`."""
