@@ -17,7 +17,7 @@ from keyquorum.serve.audit_verify import fingerprint_beside, verify
 from keyquorum.serve.limits import NAME as LIMITS
 from keyquorum.serve.limits import read_limits
 from keyquorum.serve.sessions import NAME as SESSIONS
-from keyquorum.serve.sessions import read_sessions
+from keyquorum.serve.sessions import has_cut_offs, read_sessions
 
 _OUTPUT = re.compile(r"Binary-Output-P\d+-\d+")
 _EMPTY_LOCKS = ("decryptions.lock", "approved.lock", "pool.lock")
@@ -57,7 +57,8 @@ def _place(candidate: Candidate) -> Report:
 
 def _sessions(candidate: Candidate) -> Report:
     broken, failed = read_sessions(candidate.path)
-    lines = [f"sessions of a served party that broke off: {broken:,}"]
+    what = "challenges of MAC checks that were cut off" if has_cut_offs(candidate.path) else "sessions of a served party that broke off"
+    lines = [f"{what}: {broken:,}"]
     lines += [f"a check failed, and the party does not serve while this file is here: {failed}"] if failed else []
     return Report(lines, details={"broken": broken, "failed": failed})
 

@@ -60,7 +60,7 @@ from .mac_gauges import mac_key_gauges
 from .metrics import Metrics
 from .requests import Request, Requests
 from .sessions import NAME as SESSIONS
-from .sessions import BrokenSessions
+from .sessions import BrokenSessions, CutOffs
 from .signals import DRAIN_SECONDS, Signals
 from .snapshot import Snapshot, SnapshotCollector
 
@@ -78,6 +78,8 @@ where there are deferred requests alone."""
 MOST_SESSIONS = 256
 """Sessions that may break off, over all starts of a party whose protocols verify products, until its operator has looked (:mod:`.sessions`). Wrong values pass with probability 2^-40 a session, and a
 party that sees that a check will fail can break off, so that the others connect again: with 2^-32 in all."""
+MOST_CUT_OFFS = 256
+"""Challenges that may be cut off under the MAC key of a party that serves, until its operator has looked (:mod:`.sessions`): a sixteenth of those that burn the key."""
 REFUSED, HERE, MISSING = range(3)
 """What a member says of a proposed request."""
 
@@ -144,7 +146,7 @@ class Daemon:
         self._running: list[str] = []
         """Keys of the requests of the batch that runs."""
         self._record: BrokenSessions | None = None
-        """Of sessions that broke off, where every session is another try for who cheats. With MACs a failed or open check burns the key instead."""
+        """Of sessions that broke off, where every session is another try for who cheats; with MACs of challenges that were cut off."""
         self._busy = False
         """Whether the session does more than to wait for a plan."""
         self._pool_lost = False
@@ -159,6 +161,8 @@ class Daemon:
         try:
             if committee.verifies_products:
                 self._record = BrokenSessions(committee.party_folder(party) / SESSIONS, MOST_SESSIONS)
+            elif committee.authenticated:
+                self._record = CutOffs(committee.party_folder(party) / SESSIONS, MOST_CUT_OFFS, committee.mac_key_path(party))
             prepare()
             self._open(receivers, ports, host, metrics_host)
         except BaseException:
@@ -261,7 +265,7 @@ class Daemon:
                     self._pool_lost = isinstance(error, PoolLost)
                     if self._pool_lost and not self.service.keep:
                         raise
-                    if self._record is not None and (isinstance(error, CheckError) or self._record.exhausted):
+                    if self._record is not None and self._record.ends(error):
                         self._log(
                             f"stopped: {error}: find out which party cheats, or breaks off, and remove {self._record.path} before you start again"
                         )
@@ -370,7 +374,7 @@ class Daemon:
         if isinstance(error, CheckError):
             self._record.fail(str(error))
         elif self._busy or not (self._stop.is_set() or isinstance(error, KeyboardInterrupt)):
-            self._record.broke_off()
+            self._record.broke_off(str(error))
 
     def _use_mac_key(self, session: Session) -> None:
         """Sets the MAC key of a session, which has it until it ends. Raises PartyError while another job of the party has it."""

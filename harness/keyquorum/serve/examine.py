@@ -15,7 +15,7 @@ from .admission import read_certificates, skipped_text
 from .audit import NAME as AUDIT_LOG
 from .limits import NAME as LIMITS
 from .limits import read_limits
-from .sessions import CURE, read_sessions
+from .sessions import CURE, has_cut_offs, read_sessions
 from .sessions import NAME as SESSIONS
 
 LEAST_FREE = 100_000_000
@@ -48,7 +48,8 @@ def _examine(party: int, folder: Path) -> Iterator[Finding]:
         if failed:
             yield Finding(False, f"party {party}: {folder / SESSIONS}: a check failed in a served session ({failed}): {CURE}")
         elif broken:
-            yield Finding(True, f"party {party}: {broken} served sessions broke off")
+            what = "challenges of MAC checks were cut off" if has_cut_offs(folder / SESSIONS) else "served sessions broke off"
+            yield Finding(True, f"party {party}: {broken} {what}")
     except KeyQuorumError as error:
         yield Finding(False, f"party {party}: {error}")
     yield _audit_log(party, folder / AUDIT_LOG)

@@ -1,17 +1,23 @@
-"""The durable record of a served party whose protocols verify products: its sessions that broke off, and a check that failed.
+"""The durable record of a served party: where its protocols verify products, sessions that broke off, and a check that failed; with MACs, challenges that were cut off.
 
-Every session is another try for whoever cheats. So a session is on the disk before the party connects, and is taken off again only when this party itself ends it, with no batch
-running. A failed check leaves a mark. While the mark stands, or the count is at its limit, the party does not serve, however often it is started. The operator removes the file: nothing else does.
+Where products are verified every session is another try for whoever cheats. So a session is on the disk before the party connects, and is taken off again only when this party itself ends it, with no batch
+running. A failed check leaves a mark. With MACs an attempt is a challenge that was cut off, which the engine counts beside the MAC key (``Source/mpc/src/mac_key.rs``); too many burn the key, and all that was
+made under it. Parties connect again by themselves, so whoever cuts a link at the right times would burn it unseen: a party stops long before.
+
+While the mark stands, or the count is at its limit, the party does not serve, however often it is started. The operator removes the file: nothing else does.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
+from keyquorum._engine import CheckError
 from keyquorum.model.committee import write_atomically
-from keyquorum.model.errors import CommitteeError
+from keyquorum.model.errors import CommitteeError, KeyQuorumError
 from keyquorum.model.plain import is_count, json_loads
+from keyquorum.parties import mac_key
 
 NAME = "sessions.json"
 """The file, in the party's folder: of all keys that the party serves."""
@@ -56,6 +62,10 @@ class BrokenSessions:
         """Whether no further session may begin."""
         return not self._claimed and self._broken >= self._most
 
+    def ends(self, error: Exception) -> bool:
+        """Whether the party stops serving after a session that ended so."""
+        return isinstance(error, CheckError) or self.exhausted
+
     def check(self) -> None:
         """See the class."""
         if self._failed:
@@ -71,14 +81,14 @@ class BrokenSessions:
             self._write()
             self._claimed = True
 
-    def broke_off(self) -> None:
+    def broke_off(self, reason: str) -> None:
         """Keeps the count of the claimed session."""
         self._claimed = False
 
     def fail(self, reason: str) -> None:
         """Leaves the mark of a failed check, on the disk."""
         self._claimed = False
-        self._failed = "".join(c if c.isprintable() else " " for c in reason)[:LONGEST] or "no reason given"
+        self._failed = _one_line(reason)
         self._write()
 
     def close(self) -> None:
@@ -93,4 +103,78 @@ class BrokenSessions:
         write_atomically(self.path, data, 0o600)
 
 
-__all__ = ["NAME", "BrokenSessions", "read_sessions"]
+class CutOffs(BrokenSessions):
+    """The record at ``path``, of a party with the MAC key at ``key``: challenges that were cut off since the file was made, in whichever session. ``most``: of these, until the operator has looked.
+    Raises CommitteeError, with the reason of the last one and the cure, from then on; KeyFileError if the state of the key cannot be told."""
+
+    def __init__(self, path: Path, most: int, key: Path) -> None:
+        self._key, self._reason = key, ""
+        self._before, self._last = _read_cut_offs(path)
+        super().__init__(path, most)
+
+    def ends(self, error: Exception) -> bool:
+        """Never: the next session is not begun. A failed check burns the key, which says so itself."""
+        return False
+
+    def check(self) -> None:
+        """Counts what was cut off since, durably; see the class."""
+        now = mac_key.state(self._key).cut_offs
+        before = now if self._before is None else self._before
+        if now > before:
+            self._broken, self._last = self._broken + now - before, _one_line(self._reason or "this party ended in the middle of it")
+        if now != self._before:
+            self._before = now
+            self._write()
+        self._reason = ""
+        if self.exhausted:
+            raise CommitteeError(
+                f"{self.path}: {self._broken} challenges of MAC checks were cut off, the limit is {self._most}, and at {mac_key.MOST_CUT_OFFS:,} in all ({now:,} now) the MAC key burns with all that "
+                f"was made under it. The last one: {self._last}: {CURE}"
+            )
+
+    def claim(self) -> None:
+        """Before a session: :meth:`check`."""
+        self.check()
+
+    def broke_off(self, reason: str) -> None:
+        """Why a session ended, in which a challenge may have been cut off. The engine counts it when the session is closed."""
+        self._reason = reason
+
+    def fail(self, reason: str) -> None:
+        """As :meth:`broke_off`: the key is burned."""
+        self._reason = reason
+
+    def close(self) -> None:
+        """Counts what the last session cut off."""
+        with suppress(KeyQuorumError, OSError):  # it is counted by the engine, and here at the next start
+            self.check()
+
+    def _write(self) -> None:
+        data = {"broken": self._broken, "failed": "", "cut_offs": self._before, "last": self._last}
+        write_atomically(self.path, json.dumps(data).encode() + b"\n", 0o600)
+
+
+def has_cut_offs(path: Path) -> bool:
+    """Whether a record that :func:`read_sessions` reads is of a party with a MAC key."""
+    return path.exists() and "cut_offs" in json_loads(path.read_bytes())
+
+
+def _one_line(reason: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in reason)[:LONGEST] or "no reason given"
+
+
+def _read_cut_offs(path: Path) -> tuple[int | None, str]:
+    """Challenges that were cut off in all when the record at ``path`` was written, and the reason of the last one; None without the file. Raises CommitteeError if it is damaged."""
+    read_sessions(path)
+    if not path.exists():
+        return None, ""
+    said = json_loads(path.read_bytes())
+    before, last = said.get("cut_offs"), said.get("last")
+    if not (is_count(before) and isinstance(last, str) and len(last) <= LONGEST and last.isprintable()):
+        raise CommitteeError(
+            f"{path}: damaged, or not of a party with a MAC key: see how many challenges were cut off (keyquorum inspect mac.key), and remove the file to serve again"
+        )
+    return before, last
+
+
+__all__ = ["NAME", "BrokenSessions", "CutOffs", "has_cut_offs", "read_sessions"]

@@ -56,8 +56,10 @@ class SnapshotCollector(Collector):
         yield _gauge("receivers", "Receivers that are admitted", now.receivers)
         yield _gauge("receivers_skipped", "Files in the folder receivers that are not certificates", now.skipped)
         if now.broken is not None:
-            yield _gauge("sessions_broken", "Sessions that broke off, since the operator has looked", now.broken[0])
-            yield _gauge("sessions_broken_limit", "Broken sessions at which the party stops", now.broken[1])
+            yield _gauge(
+                "sessions_broken", "Sessions that broke off, with MACs challenges that were cut off, since the operator has looked", now.broken[0]
+            )
+            yield _gauge("sessions_broken_limit", "The number of them at which the party stops", now.broken[1])
         if now.evaluations is not None:
             yield _gauge("evaluations_left", "Evaluations that the key may still serve by its policy", now.evaluations)
 
