@@ -127,6 +127,8 @@ struct State {
     challenges: usize,
     /// Checks of which we may have opened our sums, by our commitments.
     sums: Vec<Commitment>,
+    /// Checks of this session that have no verdict yet, by our commitments.
+    checking: Vec<Commitment>,
     /// Whether a local check failed.
     failed: bool,
     /// Whether another program computes under the keys.
@@ -145,6 +147,8 @@ pub(crate) struct Guard {
     notes_verdicts: bool,
     /// Whether checks are noted, so that a later session finishes them. The same.
     notes_checks: bool,
+    /// Whether parties compare what they were told of a check before a later session finishes it. The same.
+    compares_checks: bool,
 }
 
 impl Default for Guard {
@@ -155,6 +159,7 @@ impl Default for Guard {
             alone: true,
             notes_verdicts: true,
             notes_checks: true,
+            compares_checks: true,
         }
     }
 }
@@ -186,6 +191,14 @@ impl Guard {
     pub fn forgetful() -> Self {
         let mut guard = Self::not_alone();
         guard.notes_checks = false;
+        guard
+    }
+
+    /// One that takes every party's word for what became of a check.
+    #[cfg(test)]
+    pub fn credulous() -> Self {
+        let mut guard = Self::default();
+        guard.compares_checks = false;
         guard
     }
 
@@ -337,8 +350,9 @@ impl Guard {
             let mut holds = state.keys.iter_mut().filter_map(|key| key.hold.as_mut());
             holds.try_for_each(|hold| hold.note_check(record.clone()))?;
         }
-        if !record.commitments.is_empty() {
-            state.sums.push(record.ours);
+        match record.commitments.is_empty() {
+            true => state.checking.push(record.ours),
+            false => state.sums.push(record.ours),
         }
         Ok(())
     }
@@ -351,6 +365,7 @@ impl Guard {
         let mut state = held(&self.state);
         state.refuse_over()?;
         state.sums.retain(|open| open != ours);
+        state.checking.retain(|open| open != ours);
         let mut holds = state.keys.iter_mut().filter_map(|key| key.hold.as_mut());
         holds.try_for_each(|hold| hold.finish_check(ours))?;
         state.keys.iter().try_for_each(Key::refuse_burned)
@@ -365,9 +380,18 @@ impl Guard {
         earlier.cloned().collect()
     }
 
-    /// What we noted last of the check for which this was our commitment.
+    /// Whether what others say of a check is compared among all parties, and with what we have got in it.
+    pub fn compares_checks(&self) -> bool {
+        self.compares_checks
+    }
+
+    /// What we noted last of the check for which this was our commitment, if it is one of an earlier session: one that goes on here opens what we committed to itself, when it has the
+    /// commitments of all.
     pub fn find_check(&self, ours: &Commitment) -> Option<Record> {
         let state = held(&self.state);
+        if self.compares_checks && state.checking.contains(ours) {
+            return None;
+        }
         let mut holds = state.keys.iter().filter_map(|key| key.hold.as_ref());
         holds.find_map(|hold| hold.checks().find(ours).cloned())
     }

@@ -299,6 +299,14 @@ impl Checks {
         all.max_by_key(|slot| slot.number).map(|slot| &slot.record)
     }
 
+    /// All that are noted, the last one last.
+    #[cfg(test)]
+    pub fn all(&self) -> Vec<&Record> {
+        let mut all: Vec<_> = self.slots.iter().flatten().collect();
+        all.sort_by_key(|slot| slot.number);
+        all.into_iter().map(|slot| &slot.record).collect()
+    }
+
     /// A check was right. Not synced: where a host loses its power it is finished once more.
     pub fn finish(&mut self, ours: &Commitment) -> Result<()> {
         for (at, slot) in self.slots.iter_mut().enumerate() {

@@ -141,9 +141,10 @@ impl Session {
             return (Answer::Unknown, None);
         };
         let known = record.commitments.is_empty() || record.commitments == check.commitments;
+        let same = record.transcript == check.transcript || !self.guard.compares_checks();
         let here = usize::from(record.parties) == self.parties
             && usize::from(record.me) == self.party
-            && record.transcript == check.transcript;
+            && same;
         match known && here {
             true => (Answer::Opens, Some(record)),
             false => (Answer::Differs, None),
@@ -198,7 +199,11 @@ impl Session {
         }
         let mut message = hash.finalize().to_vec();
         message.extend(answers.iter().map(|answer| *answer as u8));
-        for (party, theirs) in self.all_gather(&message)?.iter().enumerate() {
+        let told = self.all_gather(&message)?;
+        if !self.guard.compares_checks() {
+            return Ok(());
+        }
+        for (party, theirs) in told.iter().enumerate() {
             let (digest, answers) = theirs.split_at_checked(HASH).unwrap_or_default();
             if Some(digest) != message.get(..HASH) || theirs.len() != message.len() {
                 return Err(stays(&format!(

@@ -1,5 +1,7 @@
 //! A party that dies at any message of a computation with MACs: what is open then, and that the next session finishes it, with the same key.
 
+mod equivocation;
+
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
