@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-MARKDOWN = ("*.md", "docs/pages/*.md", "Programs/*.md", "examples/*.md", "params/**/*.md", "results/*.md", "Source/tfhe/*.md")
+MARKDOWN = ("*.md", "docs/pages/**/*.md", "Programs/*.md", "examples/*.md", "params/**/*.md", "results/*.md", "Source/tfhe/*.md")
 TAGS = frozenset(
     re.findall(
         r"\w+",

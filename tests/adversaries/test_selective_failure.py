@@ -139,5 +139,5 @@ def test_the_statistic() -> None:
 
 
 def test_what_the_statistic_finds() -> None:
-    """The numbers of SECURITY.md."""
+    """The numbers of docs/pages/security/deviations.md."""
     assert [tuple(round(x, 2) for x in difference_seen(runs)) for runs in (60, 2000)] == [(0.69, 0.37), (0.12, 0.01)]

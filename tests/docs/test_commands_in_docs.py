@@ -14,7 +14,7 @@ from keyquorum.cli import app
 
 from .test_links import ROOT
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs" / "pages").glob("*.md"), ROOT / "Programs" / "README.md", ROOT / "examples" / "README.md"])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs" / "pages").rglob("*.md"), ROOT / "Programs" / "README.md", ROOT / "examples" / "README.md"])
 ROOT_COMMAND: Any = typer.main.get_command(app)
 
 

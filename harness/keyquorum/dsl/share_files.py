@@ -17,7 +17,7 @@ from .persistence import NO_NAME, Persistence
 
 CLAIM = ".claimed"
 """Ending of the mark beside a share file."""
-CLAIMED = b"a run that read these shares has not come to its end (SECURITY.md, stored masks)\n"
+CLAIMED = b"a run that read these shares has not come to its end (docs/pages/security/stored-masks.md)\n"
 """Content of the mark."""
 
 

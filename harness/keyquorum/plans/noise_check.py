@@ -21,7 +21,8 @@ from keyquorum.sharing.noise_check import check_committee
 FILE, LOCK = "noise-checks.json", "noise-checks.lock"
 """In the folder of a key: how often the check said no, or was begun and not ended."""
 MOST_FAILED = 16
-"""Noes after which a key has no more checks. So Q checks have at most sum over i <= 16 of C(Q, i) outcomes: 2^276 for 2^20 checks (SECURITY.md, "What the check of noise tells")."""
+"""Negative answers after which a key has no more checks. So Q checks have at most sum over i <= 16 of C(Q, i) outcomes: 2^276 for 2^20 checks
+(docs/pages/security/leaks.md, "The check of noise")."""
 COUNT_BYTES = 8
 
 

@@ -59,7 +59,7 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     )
     note += f" {'; '.join(sorted(used))}." if used else ""
     if len(made) and (made["adversary"] == MALICIOUS).any():
-        note += f" {MALICIOUS}: static, with abort, the jobs of these columns; exact decryption only under keys whose plain modulus fits one ring (SECURITY.md)."
+        note += f" {MALICIOUS}: static, with abort, the jobs of these columns; exact decryption only under keys whose plain modulus fits one ring (docs/pages/security/decryption.md)."
     return made.drop(columns=empty), note
 
 

@@ -1,7 +1,7 @@
 """A joint check of noise: one bit, for all phases of a request together, says whether all of them have less than half of the noise that their border allows.
 
 Parties split scaled phases as for `round_ltz_circuit` (:mod:`.rounding`), and run `noise_check` on the low parts. It opens the bit to all, and nothing else; what the bit tells, and why its
-noes are counted: SECURITY.md, "What the check of noise tells".
+noes are counted: docs/pages/security/leaks.md, "The check of noise".
 """
 
 from __future__ import annotations

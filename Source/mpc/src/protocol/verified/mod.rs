@@ -1,5 +1,5 @@
 //! Verified honest majority: a wrapper around a semi-honest protocol whose products it verifies (`mal-rep-field`, `mal-rep-ring`, `mal-shamir`).
-//! Secure with abort against malicious parties, static corruption: single programs (SECURITY.md, Verified products). This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
+//! Secure with abort against malicious parties, static corruption: single programs (docs/pages/security/verified-products.md). This page is about replicated sharing over fields; `shamir/verified.rs` and `ring` say what is different there.
 //!
 //! # Idea
 //!
