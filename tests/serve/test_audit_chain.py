@@ -277,6 +277,19 @@ def test_the_lines_of_an_earlier_build_stand_before_the_chain(made: Any, path: P
     assert (found.earlier, found.first, found.head.number) == (2, 0, 2)
 
 
+def test_a_log_without_its_chain_is_refused(made: Any, path: Path, tmp_path: Path) -> None:
+    """Who takes off numbers, chains and signatures, and the file beside the log, must not leave a log that verifies."""
+    stripped = tmp_path / "audit.jsonl"
+    entries = [line.entry for line in map(read_line, path.read_bytes().splitlines(keepends=True)) if line is not None]
+    kept = [{k: v for k, v in entry.items() if k not in ("number", "previous", "certificate")} for entry in entries]
+    stripped.write_text("".join(json.dumps(entry) + "\n" for entry in kept))
+    for fingerprint in (None, made.parties[0].fingerprint):
+        with pytest.raises(AuditError, match=r"audit\.jsonl: no line is of a chain"):
+            verify([stripped], fingerprint)
+    (tmp_path / "empty.jsonl").touch()
+    assert verify([tmp_path / "empty.jsonl"]).head.number == 0
+
+
 def test_the_command(made: Any, path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def said(*arguments: object) -> tuple[object, str, str]:
         monkeypatch.setattr(sys, "argv", ["keyquorum", "audit", "verify", str(path), *map(str, arguments)])

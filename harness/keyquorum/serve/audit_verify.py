@@ -130,6 +130,10 @@ def verify(paths: Sequence[Path], fingerprint: str | None = None, known: Sequenc
             verification.add(path)
         except OSError as error:
             raise AuditError(f"{path}: cannot be read ({error.strerror}): name the files of an audit log") from None
+    if verification.found.earlier and not verification.found.head.number:
+        raise AuditError(
+            f"{paths[-1]}: no line is of a chain: it is no audit log, one of an earlier build, or its chain was removed; name the party's log"
+        )
     beside = read_head(paths[-1])
     if beside is not None:
         verification.reaches(*beside, str(paths[-1]) + HEAD)
