@@ -11,6 +11,7 @@ from keyquorum.fhe.parameters import MAX_BITS_TC128, Scheme, from_toml, problems
 from keyquorum.fhe.seal import context, require_seal
 from keyquorum.model.errors import ParameterError
 from keyquorum.schemes.seal.advice import Wish, budgets, design, possible, primes_of
+from keyquorum.schemes.seal.budget import check_attempts
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.policy import FloodPolicy
 
@@ -72,6 +73,21 @@ def test_shipped_sets() -> None:
     found = possible(api.load_parameters("ckks-8192"), FloodPolicy(30, 1 << 20), MEMBERS)
     assert found.why_not and "bits of a value of size 1" in found.why_not and not found.products
     assert possible(api.load_parameters("ckks-4096"), FloodPolicy(), MEMBERS).products == 0
+
+
+@pytest.mark.parametrize(("scheme", "depth"), [("bfv", 0), ("bfv", 1), ("bgv", 1), ("ckks", 0), ("ckks", 1)])
+def test_sets_for_macs_have_primes_that_keygen_takes(scheme: Scheme, depth: int) -> None:
+    """keygen refuses short primes under MACs, so a new set has none, and a set with one is not said to do."""
+    with_macs, policy = api.in_process_committee(2, "mascot"), FloodPolicy()
+    made = design("made", Wish(scheme, depth), with_macs)
+    check_attempts(with_macs, made)
+    assert possible(made, policy, with_macs).does(depth)
+    short = design("short", Wish("bgv", 2), MEMBERS)
+    assert min(short.coeff_modulus).bit_length() < 36
+    found = possible(short, policy, with_macs)
+    assert "a wrong value passes its MAC" in found.why_not and not found.does(0)
+    with pytest.raises(ParameterError, match="a wrong value passes its MAC"):
+        check_attempts(with_macs, short)
 
 
 def test_primes() -> None:

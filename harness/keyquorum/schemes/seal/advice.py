@@ -15,6 +15,8 @@ from keyquorum.fhe.parameters import MAX_BITS_TC128, MODULUS_BITS_MAX, Parameter
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 
+from .budget import LEAST_PRIME_BITS as LEAST_BITS_OF_MACS
+from .budget import check_attempts
 from .decryptable import MESSAGE_SCALES, check_decryptable, room
 from .policy import FloodPolicy, flooding_variance, largest_flooding
 from .precision import LEAST_BITS, Precision, precision
@@ -30,7 +32,7 @@ BASE_ROOM = 3
 
 @dataclass(frozen=True)
 class Possible:
-    """What a committee does with ciphertexts of a set. ``why_not``: the reason, where it cannot decrypt. ``budget``: of BFV and BGV, bits that fresh noise may grow; ``precision``: of CKKS, the
+    """What a committee does with ciphertexts of a set. ``why_not``: the reason, where it makes no key of the set, or cannot decrypt. ``budget``: of BFV and BGV, bits that fresh noise may grow; ``precision``: of CKKS, the
     error of a decrypted value; ``products``: products one after another, of which the result is decrypted."""
 
     committee: Committee
@@ -38,6 +40,10 @@ class Possible:
     products: int = 0
     budget: float | None = None
     precision: Precision | None = None
+
+    def does(self, products: int) -> bool:
+        """Whether the committee decrypts after so many products one after another."""
+        return not self.why_not and self.products >= products
 
 
 def budgets(parameters: ParameterSet) -> list[float]:
@@ -80,6 +86,7 @@ def possible(parameters: ParameterSet, policy: FloodPolicy, committee: Committee
     """What a committee does with a set."""
     try:
         check_decryptable(parameters, policy, committee)
+        check_attempts(committee, parameters)
     except KeyQuorumError as error:
         return Possible(committee, str(error))
     if parameters.scheme == "ckks":
@@ -171,7 +178,7 @@ def _integer_candidates(name: str, wish: Wish, degree: int, most: int, committee
                 continue
             found = budgets(parameters)
             enough = len(found) > wish.depth and found[wish.depth] >= wish.spare
-            return parameters if enough and possible(parameters, wish.policy, committee).products >= wish.depth else None
+            return parameters if enough and possible(parameters, wish.policy, committee).does(wish.depth) else None
         return None
 
     for count in range(2, most // LEAST_PRIME_BITS + 1):
@@ -191,6 +198,7 @@ def _ckks_candidates(name: str, wish: Wish, degree: int, most: int, committee: C
         base = scale + BASE_ROOM
         while True:
             parts = -(-base // (MODULUS_BITS_MAX - 1))
+            base = max(base, parts * LEAST_BITS_OF_MACS) if committee.authenticated else base
             lengths = [base // parts + (i < base % parts) for i in range(parts)]
             bits = [*lengths, *[scale] * wish.depth, max(*lengths, scale)]
             if sum(bits) > most:
@@ -213,7 +221,7 @@ def _ckks_candidates(name: str, wish: Wish, degree: int, most: int, committee: C
 
     scale = LEAST_PRIME_BITS + bisect_left(range(LEAST_PRIME_BITS, MODULUS_BITS_MAX), True, key=precise)
     parameters = made(scale) if scale < MODULUS_BITS_MAX else None
-    if parameters is not None and possible(parameters, wish.policy, committee).products >= wish.depth:
+    if parameters is not None and possible(parameters, wish.policy, committee).does(wish.depth):
         yield parameters
 
 
