@@ -295,13 +295,21 @@ MISTAKES = [
     (["init", "c2", "--openings", "star"], "rep-field opens values directly"),
     (["init", "c2", "-E", "mascot", "-N", "4", "--openings", "star"], "mascot opens values directly"),
     (["init", "c2", "-E", "shamir", "-N", "5", "-T", "3"], "t < n/2"),
-    (["encrypt", "committee", "ckks", "missing.json", "-o", "m.ct"], "missing.json"),
+    (["encrypt", "committee", "ckks", "missing.json", "-o", "m.ct"], "missing.json: no such file"),
+    (["keygen", "committee", "k", "-p", "/dev/zero"], "/dev/zero cannot be read: more than 64 MiB"),
+    (["party", "committee", "0", "/dev/zero"], "/dev/zero: not a job file (more than 64 MiB)"),
+    (["audit", "verify", "committee/committee.toml"], "committee.toml: no line is of a chain"),
     (["encrypt", "committee", "nokey", "x.json", "-o", "m.ct"], "nokey"),
     (["decrypt", "committee", "ckks", "missing.ct", "--to", "0"], "missing.ct"),
     (["run", "nothing"], "nothing"),
     (["run", "sample_cbd", "many"], "many"),
     (["run", "sample_cbd", "10", "arith", "-E", "ring", "-P", "97"], "-R"),
     (["run", "sample_cbd", "10", "arith", "-E", "emulate", "-N", "2"], "emulate"),
+    (
+        ["keygen", "committee", "k", "-p", "bfv-4096", "--job", "nowhere/j.json"],
+        "nowhere/j.json: No such file or directory: check the path, whose folder must exist",
+    ),
+    (["init", "committee/committee.toml"], "committee.toml: File exists: name another place"),
     (["inspect", "nothing"], "nothing"),
     (["doctor", "nowhere"], "no committee"),
 ]
@@ -310,6 +318,19 @@ MISTAKES = [
 @pytest.mark.parametrize(("args", "culprit"), MISTAKES, ids=lambda v: "-".join(v)[:40] if isinstance(v, list) else "")
 def test_mistakes_end_with_one_line(tour: Path, args: list[str], culprit: str) -> None:
     assert culprit in keyquorum(*args, folder=tour, ok=False)
+
+
+@pytest.mark.parametrize("size", [0, 10, 1000])
+def test_a_cut_ciphertext_is_named_by_every_command(tour: Path, size: int) -> None:
+    (tour / "v.json").write_text("[1]")
+    keyquorum("encrypt", "committee", "bfv", "v.json", "-o", "v.ct", folder=tour)
+    (tour / "cut.ct").write_bytes((tour / "v.ct").read_bytes()[:size])
+    for command in (["eval", "committee", "bfv", "negate", "cut.ct", "-o", "n.ct"], ["decrypt", "committee", "bfv", "cut.ct", "--to", "0"]):
+        text = keyquorum(*command, folder=tour, ok=False)
+        assert "cut.ct" in text and "was the file cut" in text
+    assert not (tour / "n.ct").exists()
+    text = keyquorum("encrypt", "committee", "bfv", "v.json", "-o", "b.ct", "--bound", "4", folder=tour, ok=False)
+    assert "--bound is for CKKS, and this is a key of BFV: leave it out" in text
 
 
 def test_a_ciphertext_of_another_key_is_refused(tour: Path) -> None:

@@ -122,7 +122,7 @@ def test_files_of_commands_are_whole_or_not_there(folder: Path, small_disk: Path
         (["eval", folder, "before", "add", good, good, "-o", old], old),
         (["decrypt", folder, "before", good, "--to", 0, "--job", small_disk / "job.json"], small_disk / "job.json"),
     ):
-        assert command(*words) == f"error: {target}: No space left on device"
+        assert command(*words) == f"error: {target}: No space left on device: make room on that disk"
     assert old.read_bytes() == b"old" and sorted(p.name for p in small_disk.iterdir()) == before
 
 

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from keyquorum.fhe import seal as bridge
 from keyquorum.fhe.decode import decrypt_reference
 from keyquorum.fhe.errors import SealMissingError, SealOperationError, ValuesError
+from keyquorum.fhe.lwe import lwe_parameters
+from keyquorum.fhe.lwe_public import integers
 from keyquorum.fhe.seal_format import read_ciphertext
-from keyquorum.fhe.values import fit_values, read_values, write_values
+from keyquorum.fhe.values import as_numbers, fit_values, read_values, write_values
 from keyquorum.model.errors import KeyQuorumError
 
 from .dealer import T, dealer, keys
@@ -195,7 +197,7 @@ def test_csv_in_rows(tmp_path: Path) -> None:
         ("a.csv", b"1,x", "cannot be read as csv numbers"),
         ("a.csv", b"\xff\xfe\x00", "cannot be read as csv"),
         ("a.npy", b"junk", "cannot be read as npy"),
-        ("a.json", None, "cannot be read"),
+        ("a.json", None, "a.json: no such file"),
     ],
 )
 def test_bad_files_of_values(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
@@ -205,6 +207,12 @@ def test_bad_files_of_values(tmp_path: Path, name: str, content: bytes | None, m
     with pytest.raises(ValuesError, match=message) as caught:
         read_values(path)
     assert "\n" not in str(caught.value)
+
+
+def test_lists_of_unequal_lengths_are_refused() -> None:
+    for encode in (as_numbers, lambda values: integers(lwe_parameters("lwe64-p2"), values)):
+        with pytest.raises(ValuesError, match="give one list of numbers"):
+            encode([[1], [0, 1]])
 
 
 def test_pickles_are_not_loaded(tmp_path: Path) -> None:

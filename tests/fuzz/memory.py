@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 
@@ -20,6 +21,10 @@ class MemoryFile:
     def read_bytes(self) -> bytes:
         assert self._data is not None
         return self._data
+
+    def open(self, mode: str) -> BytesIO:
+        assert mode == "rb"
+        return BytesIO(self.read_bytes())
 
     def read_text(self, encoding: str = "utf-8") -> str:
         return self.read_bytes().decode(encoding)

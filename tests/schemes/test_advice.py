@@ -130,7 +130,7 @@ def test_everything_that_is_wrong_is_said() -> None:
         assert sum(part in line for line in found) == 1, (part, found)
     with pytest.raises(ParameterError, match="15 is not prime"):
         from_toml(text, "f.toml")
-    assert problems(text.replace("[15", "5 #"), "f.toml") == ["f.toml: coeff_modulus is a int: give a tuple"]
+    assert problems(text.replace("[15", "5 #"), "f.toml") == ["f.toml: coeff_modulus is a int: give a tuple (in TOML a list)"]
     assert any("take 40961" in line for line in problems(text.replace("1000", "40487"), "f.toml"))  # a prime without slots
     assert problems("x = 1", "f.toml")[0].startswith("f.toml: unknown field 'x'") and len(problems("x = 1", "f.toml")) == 6
     assert "no valid TOML" in problems("=", "f.toml")[0]

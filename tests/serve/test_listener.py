@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from keyquorum._engine import make_identity
-from keyquorum.model.errors import PartyError
+from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.serve import listener, metrics, wire
 from keyquorum.serve.admission import Receivers
 from keyquorum.serve.audit import AuditLog
@@ -550,3 +550,11 @@ def test_a_lack_of_memory_is_a_refused_request(party: Party, monkeypatch: pytest
         assert answer is not None and (answer[0]["status"], answer[0]["type"]) == ("refused", "ResourceError")
     assert audited(party)[0]["error"] == "no memory for this request at this party: send it again later, or in parts"
     assert party.serves()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "no host", "192.0.2.1", "x" * 100])
+def test_an_address_that_cannot_be_taken_names_the_options(party: Party, host: str) -> None:
+    key: Any = SimpleNamespace()
+    requests: Any = SimpleNamespace()
+    with pytest.raises(CommitteeError, match=rf"^receivers at {host}:{party.listener.port}: .*: choose another --host or --port$"):
+        Listener(party.receivers, host, party.listener.port, key, requests, lambda result, seconds: None, party.audit)

@@ -156,7 +156,7 @@ def test_malformed_requests(both: Served) -> None:
         (bodies, {**head, "output": 24}, "values of 24 bytes: ask for 16 or 32"),
         (bodies, {**head, "output": "32"}, "values of 32 bytes"),
         (bodies, {**head, "key": "00" * 16}, "the request is for another key"),
-        (bodies, {"output": 32}, "the request is for another key"),
+        (bodies, {"output": 32}, "the request names no key"),
         (bodies, {**head, "id": "short"}, "a request needs an id"),
     ):
         with both.client() as toprf, pytest.raises(KeyQuorumError, match=message) as error:

@@ -11,7 +11,7 @@ import typer
 
 from keyquorum import __version__
 from keyquorum._engine import EngineError
-from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
+from keyquorum.model.errors import KeyQuorumError, PartyInterrupted, describe_os_error
 from keyquorum.parties.worker import INTERRUPTED
 from keyquorum.terminal.output import fail, show_warning
 
@@ -101,5 +101,5 @@ def main() -> None:
         fail(str(error), error)
         sys.exit(1)
     except OSError as error:
-        fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), error)
+        fail(describe_os_error(error), error)
         sys.exit(1)

@@ -12,7 +12,7 @@ from keyquorum.fhe.parameters import MAX_BITS_TC128, ParameterSet, problems
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import save_file
-from keyquorum.model.plain import Json
+from keyquorum.model.plain import Json, read_text
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.seal.advice import Possible, Wish, budgets, design, possible
@@ -88,7 +88,10 @@ def check(
     """
     path = Path(params)
     if path.suffix == ".toml" and path.is_file():
-        found = problems(path.read_text(encoding="utf-8", errors="replace"), params)
+        try:
+            found = problems(read_text(path), params)
+        except ValueError as error:
+            raise ParameterError(f"{path}: not a parameter set ({error}): name a TOML file of one") from None
         for line in found[:-1]:
             printed.print(line, markup=False)
         if found:

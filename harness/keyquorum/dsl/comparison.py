@@ -22,6 +22,9 @@ from .context import Run, Value
 from .errors import CompilerError
 from .masks import high_part, logic_of, random_rows, weighted
 
+FIELD_BITS = 60
+"""Bits of the prime of every ``-F`` (:data:`keyquorum.plans.program.DEFAULT_PRIME`)."""
+
 
 def _splits(run: Run) -> bool:
     return run.is_ring and run.engine.has_binary and run.engine.summands > 0
@@ -45,9 +48,10 @@ def require_bits(run: Run, length: int, operation: str, argument: str = "bit_len
     if run.bits >= needed:
         return
     fits = run.bits - security - 2
-    # Above the length of the program's integers the call itself has set the length.
+    # Above the length of the program's integers the call itself has set the length. No run has a prime above that of -F.
     wanted = length - 1 if length > run.program.bit_length + 1 else fits
-    cure = f"run with -F {wanted}, or pass {argument}={fits}" if fits > 0 else f"take a prime of at least {security + 3} bits (-P)"
+    other = f"run with -F {wanted}, or " if wanted + security + 2 <= FIELD_BITS else ""
+    cure = f"{other}pass {argument}={fits}" if fits > 0 else f"take a prime of at least {security + 3} bits (-P)"
     raise CompilerError(
         f"{operation} on {length}-bit integers needs a prime of {needed} bits ({length} + {security} for statistical masking + 1), "
         f"{run.engine.domain} has {run.bits}: {cure}"

@@ -26,6 +26,7 @@ from keyquorum.model.plain import is_hex
 from .errors import ValuesError
 from .lwe import Ints, LweCiphertexts, LweParameters, Words, encode, lwe_parameters, pack, unpack
 from .seeds import SEED_BYTES, expand_a, expand_words
+from .values import as_numbers
 
 PUBLIC_MAGIC = b"KQLWEPK1"
 PUBLIC_FILE = "public.lwepk"
@@ -169,7 +170,7 @@ def read_lwe_public_key(data: bytes, where: str) -> LwePublicKey:
 
 def integers(parameters: LweParameters, values: object) -> Ints:
     """Numbers as messages of a set, a vector of int64. Raises ValuesError for others."""
-    array = np.asarray(values)
+    array = as_numbers(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf" or not (array == np.floor(array)).all():
         raise ValuesError(f"{parameters.name} encrypts integers from 0 to {(1 << parameters.plain_bits) - 1}: give a list of them")
     if array.size > MOST_MESSAGES:

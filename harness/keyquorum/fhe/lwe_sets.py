@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from keyquorum.model.errors import ParameterError
-from keyquorum.model.plain import Json, toml_loads
+from keyquorum.model.plain import Json, read_text, toml_loads
 
 P = TypeVar("P", bound="LweParameters")
 
@@ -220,7 +220,7 @@ def shipped_set(data: Json, by_name: Callable[[str], P]) -> P:
 def set_of_file(path: Path, by_name: Callable[[str], P]) -> P:
     """The shipped set that a file of ``params/`` describes; ``by_name``: the shipped one of a name. Raises ParameterError for any other file."""
     try:
-        data = toml_loads(path.read_text(encoding="utf-8"))
+        data = toml_loads(read_text(path))
     except (OSError, ValueError) as error:
         raise ParameterError(f"{path} is no file of a parameter set: {error}") from None
     known = by_name(str(data.get("name")))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from keyquorum.model.errors import ParameterError
-from keyquorum.model.plain import toml_loads
+from keyquorum.model.plain import read_text, toml_loads
 
 from ._arith import is_prime
 from .errors import SecurityWarning, UnknownParameterSetError
@@ -173,7 +173,7 @@ class ParameterSet:
         for field, kind in kinds.items():
             value = getattr(self, field)
             if not isinstance(value, kind) or isinstance(value, bool):
-                yield f"{field} is a {type(value).__name__}: give a {kind.__name__}"
+                yield f"{field} is a {type(value).__name__}: give a {kind.__name__}{' (in TOML a list)' if kind is tuple else ''}"
         if not self.name:
             yield "it has no name: give it one"
         if isinstance(self.coeff_modulus, tuple) and not all(isinstance(q, int) and not isinstance(q, bool) for q in self.coeff_modulus):
@@ -310,8 +310,8 @@ def load(name_or_path: str | Path, warn: bool = True) -> ParameterSet:
     elif isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text:
         path = Path(name_or_path)
         try:
-            content = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            content = read_text(path)
+        except (OSError, ValueError) as error:
             raise UnknownParameterSetError(f"parameter file {path} cannot be read: {error}") from error
         parameters = from_toml(content, str(path))
     else:

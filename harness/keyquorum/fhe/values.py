@@ -50,6 +50,14 @@ def _read_npy(path: Path) -> Numbers:
         raise ValueError(f"a damaged header ({type(error).__name__})") from None
 
 
+def as_numbers(values: object) -> Numbers:
+    """The array of a caller's values, of any shape and type. Raises ValuesError for lists of unequal lengths in a list."""
+    try:
+        return np.asarray(values)
+    except (ValueError, OverflowError):
+        raise ValuesError("the values are lists of unequal lengths: give one list of numbers") from None
+
+
 def read_values(path: Path | str) -> Numbers:
     """A vector of numbers, int64, float64 or complex128. JSON: a list; CSV: numbers in reading order; npy: any shape,
     flattened. Complex numbers: CSV ``1+2j``, npy.
@@ -69,6 +77,8 @@ def read_values(path: Path | str) -> Numbers:
         else:
             rows = csv.reader(StringIO(path.read_text(encoding="utf-8-sig")))
             array = np.asarray([_number(cell) for row in rows for cell in row if cell.strip()])
+    except FileNotFoundError:
+        raise ValuesError(f"{path}: no such file: name a list of numbers") from None
     except (OSError, ValueError, OverflowError, EOFError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValuesError(f"{path} cannot be read as {suffix[1:]} numbers ({reason}): give a list of numbers") from error

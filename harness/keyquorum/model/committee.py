@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import CommitteeError, ParameterError
-from .plain import toml_loads
+from .plain import read_text, toml_loads
 from .protocols import COMMITTEES, PROTOCOLS, Protocol, no_committee
 
 MAC_KEY = "mac.key"
@@ -238,7 +238,7 @@ class Committee:
         if not path.exists():
             raise CommitteeError(f"{folder}: no committee here (no committee.toml): make one with keyquorum init {shlex.quote(str(folder))}")
         try:
-            data = toml_loads(path.read_text())
+            data = toml_loads(read_text(path))
             parties = tuple(Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"])) for p in data.pop("party"))
             committee = Committee(
                 folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties,

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+import errno
+
 LONGEST = 2000
 """Characters of an error that are shown: an error may quote bytes of a file or a peer, of any length."""
 _END = 500
+_CURES = {
+    errno.ENOSPC: "make room on that disk",
+    errno.EDQUOT: "make room in the quota of that disk",
+    errno.EROFS: "mount it writable, or name another place",
+    errno.EACCES: "give the user who runs this the right to it, or name another place",
+    errno.ENOENT: "check the path, whose folder must exist",
+    errno.ENOTDIR: "a part of the path is a file: name another place",
+    errno.EISDIR: "name a file",
+    errno.EEXIST: "name another place",
+}
+
+
+def describe_os_error(error: OSError) -> str:
+    """The file, what the system says of it, and the cure where it is known: one line."""
+    text = f"{error.filename or ''}: {error.strerror or error}".lstrip(": ")
+    cure = _CURES.get(error.errno or 0)
+    return text if cure is None or error.filename is None else f"{text}: {cure}"
 
 
 class KeyQuorumError(Exception):

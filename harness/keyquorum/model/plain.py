@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any, NoReturn
 
 Json = dict[str, Any]
 """An object of JSON, or a table of TOML. The types of the values are unknown until they are checked."""
 INTEGER_BITS = 64
 """Bits of the longest integer in a TOML file: Python refuses to print much longer ones, even in an error."""
+TEXT_BYTES = 64 << 20
+"""Bytes of the longest file that :func:`read_text` reads."""
 
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def read_text(path: Path) -> str:
+    """A text file of somebody else. Raises ValueError for more than :data:`TEXT_BYTES`, as of a device that never ends, and for bytes that are not UTF-8."""
+    with path.open("rb") as file:
+        data = file.read(TEXT_BYTES + 1)
+    if len(data) > TEXT_BYTES:
+        raise ValueError(f"more than {TEXT_BYTES >> 20} MiB")
+    return data.decode()
 
 
 def json_loads(text: str | bytes) -> Any:

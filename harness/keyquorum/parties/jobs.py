@@ -13,7 +13,7 @@ from pathlib import Path
 from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import check_link
-from keyquorum.model.plain import Json, is_count, json_loads
+from keyquorum.model.plain import Json, is_count, json_loads, read_text
 from keyquorum.model.subset import members_of
 
 from .context import PartyContext
@@ -134,7 +134,7 @@ NAMES = ("ciphertexts", "inputs", "outputs")
 def read_job(path: Path) -> Json:
     """The job in a file, checked by :func:`check_job`, with the file names under ``local`` as paths of this host. Raises ParameterError."""
     try:
-        job = json_loads(path.read_text())
+        job = json_loads(read_text(path))
         if not isinstance(job, dict):
             raise ValueError("not an object")
     except ValueError as error:

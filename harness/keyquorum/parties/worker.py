@@ -19,7 +19,7 @@ from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.model.arguments import checked
 from keyquorum.model.builds import build_entries
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted, describe_os_error
 from keyquorum.model.links import parse
 from keyquorum.model.plain import Json
 
@@ -223,7 +223,8 @@ def main() -> int:
     def failed(error: BaseException) -> None:
         # A network error is secondary: another party caused it.
         secondary = isinstance(error, _engine.NetworkError) and not isinstance(error, _engine.LocalError)
-        _emit({"event": "error", "type": type(error).__name__, "message": str(error), "secondary": secondary})
+        message = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        _emit({"event": "error", "type": type(error).__name__, "message": message, "secondary": secondary})
 
     reported: list[BaseException] = []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from keyquorum.fhe.errors import UnknownParameterSetError
 from keyquorum.model.arguments import checked
 from keyquorum.model.errors import ParameterError
-from keyquorum.model.plain import toml_loads
+from keyquorum.model.plain import read_text, toml_loads
 
 from .base import AnyEncryption, AnyScheme, Scheme
 from .keys import KeyInfo, KeyRequest, Parameters
@@ -72,7 +72,7 @@ def load_parameters(name_or_path: str | Path, warn: bool = True) -> Parameters:
 def _scheme_of_file(path: Path) -> AnyScheme:
     """By the field ``scheme``; a file that has none, or cannot be read, is the first scheme's to refuse."""
     try:
-        return scheme_named(toml_loads(path.read_text(encoding="utf-8"))["scheme"])
+        return scheme_named(toml_loads(read_text(path))["scheme"])
     except (OSError, ValueError, KeyError, ParameterError):
         return schemes()[0]
 

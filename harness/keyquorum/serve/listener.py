@@ -157,7 +157,10 @@ class Listener:
         few = 1 << 20 if descriptors == resource.RLIM_INFINITY else descriptors
         channels, unverified = min(MOST_CHANNELS, few // 4), min(MOST_UNVERIFIED, few // 8)
         self._channels, self._unverified = _Connections(channels, channels // 2), _Connections(unverified, min(MOST_OF_SOURCE, unverified // 2))
-        self._listener = socket.create_server((host, port), backlog=128)
+        try:
+            self._listener = socket.create_server((host, port), backlog=128)
+        except (OSError, UnicodeError) as error:
+            raise CommitteeError(f"receivers at {host}:{port}: {error}: choose another --host or --port") from None
         self.port: int = self._listener.getsockname()[1]
         self._closed = False
         threading.Thread(target=self._accept, daemon=True).start()

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from keyquorum.fhe import noise_bound, seal
+from keyquorum.fhe._stream import open_object
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.noise_bgv import BgvNoise
-from keyquorum.fhe.values import Numbers
+from keyquorum.fhe.values import Numbers, as_numbers
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
 from keyquorum.model.outputs import save_file
 from keyquorum.schemes.base import EncryptedFile
@@ -79,8 +80,10 @@ def encrypt_to(folder: Path, info: SealKeyInfo, values: Any, output: Path, bound
 
     ``values``: at most N integers modulo t (BFV, BGV), at most N/2 reals or complex numbers (CKKS). ``bound``: CKKS, on their absolute values, for
     estimates of noise (default: 1, or the next power of two). Raises ValuesError, ParameterError, KeyFileError, OSError."""
+    if bound is not None and info.parameters.scheme != "ckks":
+        raise ParameterError(f"--bound is for CKKS, and this is a key of {info.parameters.scheme.upper()}: leave it out")
     public = load_public_file(folder, info, "public.key")
-    numbers = np.asarray(values)
+    numbers = as_numbers(values)
     data = seal.encrypt(info.parameters, public, numbers)
     noise: AnyNoise | None = noise_bound.fresh(info.parameters)
     if info.parameters.scheme == "ckks":
@@ -108,6 +111,7 @@ def evaluate_to(folder: Path, info: SealKeyInfo, operation: str, inputs: Sequenc
             raise ParameterError(f"{path}: no such file")
         data.append(path.read_bytes())
         refuse_others(info.parameters, data[-1], str(path))
+        open_object(data[-1], str(path))
         noted = check_receipt(path, data[-1], info)
         if info.parameters.scheme == "ckks":
             operands.append(

@@ -13,7 +13,7 @@ from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.arguments import checked
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.outputs import save_file
-from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.plain import Json, json_loads, read_text
 
 from .key import SealKeyInfo
 from .noise import Noise
@@ -42,7 +42,7 @@ def check_receipt(path: Path, data: bytes, info: SealKeyInfo) -> Noise | None:
     if not receipt.exists():
         return None
     try:
-        noted = json_loads(receipt.read_text())
+        noted = json_loads(read_text(receipt))
         key_id, digest = str(noted["key_id"]), str(noted["sha256"])
         noise = Noise.from_json(noted["noise"]) if "noise" in noted and info.parameters.scheme == "ckks" else None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -65,7 +65,7 @@ def noted_noise(path: Path, data: bytes, info: SealKeyInfo) -> NoiseEstimate | B
     """The noise of a ciphertext as its receipt has it; None if there is none, or it is of other bytes."""
     receipt = Path(f"{path}.json")
     try:
-        noted = json_loads(receipt.read_text())
+        noted = json_loads(read_text(receipt))
         if noted["sha256"] != hashlib.sha256(data).hexdigest() or noted["key_id"] != info.key_id:
             return None
         return _fitting(info, from_json(info.parameters, noted.get("noise")), data)

@@ -125,6 +125,18 @@ def is_request_id(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and 8 <= len(name) <= 64 and name.isalnum() and name.isascii()
 
 
+def check_prf_key(head: Json, key_id: str) -> None:
+    """Refuses a request for another key of a PRF than the one that is served. Raises CiphertextError."""
+    if head.get("key") == key_id:
+        return
+    served = f"the PRF key {key_id}, which is served here"
+    if not isinstance(head.get("key"), str):
+        raise CiphertextError(
+            f"the request names no key, as those for decryptions of LWE and TFHE do, and not {served}: ask the committee that serves its key"
+        )
+    raise CiphertextError(f"the request is for another key ({head['key']}), not {served}")
+
+
 def check_named(named: list[int] | None, head: Json) -> None:
     """Refuses a request for other parties than those that serve together. Raises CiphertextError."""
     if head.get("parties") != named:

@@ -25,7 +25,7 @@ from keyquorum.schemes.prf.policy import POLICY, read_policy
 from keyquorum.schemes.prf.tables import AT_ONCE, aes_tables
 from keyquorum.sharing.rounding import RoundingGroup
 
-from .base import Asked, ParsedRequest, ServedKind, Service, check_named
+from .base import Asked, ParsedRequest, ServedKind, Service, check_named, check_prf_key
 
 COPY = 32
 """Bytes of the digest of a copy of a receiver's summands."""
@@ -86,8 +86,7 @@ class ToprfKind(ServedKind):
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
         """See :class:`.ServedKind`. The head has the key's id, and ``output``, the bytes of a value. The digest is of what the parties may compare:
         the number of inputs and the length of values."""
-        if head.get("key") != self.key_id:
-            raise CiphertextError(f"the request is for another key ({head.get('key', '')}), not {self.key_id}")
+        check_prf_key(head, self.key_id)
         check_named(self._named, head)
         output = head.get("output")
         if type(output) is not int or output not in OUTPUTS:

@@ -20,7 +20,7 @@ from keyquorum.schemes.prf.client_masks import MOST_MASKED, KeptMasks, evaluate_
 from keyquorum.schemes.prf.function import BLOCK, OUTPUTS
 from keyquorum.sharing.rounding import RoundingGroup
 
-from .base import Asked, ParsedRequest, Service, check_named, is_request_id
+from .base import Asked, ParsedRequest, Service, check_named, check_prf_key, is_request_id
 from .toprf import COPY, Points, ToprfKind, counted, points_of
 
 MOST_OF_RECEIVER, MOST_WAITING = 1024, 4096
@@ -49,8 +49,7 @@ class MaskedToprfKind(ToprfKind):
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:
         """See :class:`.ServedKind`. The head has the key's id, ``output``, the bytes of a value, and ``masks``, the number of inputs, or ``use``, the id of the request for
         masks. The body: the masked points."""
-        if head.get("key") != self.key_id:
-            raise CiphertextError(f"the request is for another key ({head.get('key', '')}), not {self.key_id}")
+        check_prf_key(head, self.key_id)
         check_named(self._named, head)
         output, wanted, use = head.get("output"), head.get("masks"), head.get("use")
         if type(output) is not int or output not in OUTPUTS:
