@@ -1,7 +1,8 @@
 """Counts of the structure of the code: what a reader has to carry. Prints one line a count; ``--places`` adds where each one is found.
 
 Python counts are of ``harness/keyquorum`` (blank lines, comments and docstrings included); Rust counts are of all crates but the fuzz targets, without
-unit tests for circles. A circle is a set of folders or files of a crate's ``src`` whose modules import one another; ``lib.rs`` and re-exports are left out.
+unit tests for circles. A circle is a set of folders or files of a crate's ``src`` whose modules import one another. A name that ``lib.rs`` re-exports counts as
+its module.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ OWNERS = ("sharing/numbers", "model/protocols", "model/committee")
 """The modules that may ask: the owner of private numbers, and the descriptors."""
 DOMAINS = ("F_", "Z2^")
 MOST_ARGUMENTS = 7
+
+UNIT_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*(?:#\[.*\s*)*mod \w+ \{", re.MULTILINE)
+"""The start of the unit tests of a Rust file: they stand at its end."""
 
 Place = tuple[str, int, str]
 
@@ -74,20 +78,31 @@ def python_places() -> dict[str, list[Place]]:
     return found
 
 
+def rust_code(path: Path) -> str:
+    """A Rust file without comments and unit tests."""
+    return re.sub(r"//.*", "", UNIT_TESTS.split(path.read_text(), maxsplit=1)[0])
+
+
+def re_exports(source: Path, tops: set[str]) -> dict[str, str]:
+    """The top module of each name that ``lib.rs`` re-exports."""
+    uses = re.findall(r"\bpub(?:\(crate\))? use (?:self::|crate::)?(\w+)::([^;]*);", rust_code(source / "lib.rs"))
+    return {name: top for top, names in uses if top in tops for name in re.findall(r"\w+", names)}
+
+
 def rust_imports(source: Path) -> dict[str, set[str]]:
     """For each top module (folder or file) of a crate, the top modules that its code names by ``crate::``. Unit tests are left out."""
     tops = {path.stem if path.is_file() else path.name for path in source.iterdir() if path.is_dir() or path.suffix == ".rs"} - {"lib", "main"}
+    known = re_exports(source, tops) | {top: top for top in tops}
     found: dict[str, set[str]] = {top: set() for top in tops}
     for path in source.rglob("*.rs"):
         top = path.relative_to(source).parts[0].removesuffix(".rs")
         if top not in tops or path.stem == "tests" or "tests" in path.relative_to(source).parts[:-1]:
             continue
-        text = re.split(r"^#\[cfg\(test\)\]\s*mod \w+ \{", path.read_text(), maxsplit=1, flags=re.MULTILINE)[0]
-        text = re.sub(r"//.*", "", text)
+        text = rust_code(path)
         named = set(re.findall(r"\bcrate::(\w+)", text))
         for group in re.findall(r"\bcrate::\{([^;]*?)\};", text, flags=re.DOTALL):
             named |= set(re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\{[^{}]*\}", "", group)))
-        found[top] |= (named & tops) - {top}
+        found[top] |= {known[name] for name in named & known.keys()} - {top}
     return found
 
 

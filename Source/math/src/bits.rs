@@ -1,7 +1,7 @@
 //! Packed bits, least significant first: bit `i` of a vector is bit `i % 64` of word `i / 64`.
 
-use crate::codec::Word;
-use crate::domain::{Element, InternalError};
+use crate::domain::InternalError;
+use crate::word::{Element, Word};
 
 /// Bit 0 of every byte.
 const ONES: u64 = 0x0101_0101_0101_0101;

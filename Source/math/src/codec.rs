@@ -1,34 +1,7 @@
 //! Little-endian encoding of vectors of words: a fixed number of bytes a word, or a fixed number of bits.
 
-use crate::domain::{DecodeError, DomainKind, Element};
-
-/// A word with a little-endian byte form, for the codec only.
-pub(crate) trait Word: Element {
-    /// Writes the low `out.len()` bytes. Panics if the word has fewer.
-    fn write_le(self, out: &mut [u8]);
-    /// Reads a word of `bytes.len()` bytes. Panics if the word has fewer.
-    fn read_le(bytes: &[u8]) -> Self;
-}
-
-macro_rules! impl_word {
-    ($($word:ty),*) => {$(
-        impl Word for $word {
-            #[inline(always)]
-            fn write_le(self, out: &mut [u8]) {
-                let full = self.to_le_bytes();
-                out.copy_from_slice(full.split_at(out.len()).0);
-            }
-
-            #[inline(always)]
-            fn read_le(bytes: &[u8]) -> Self {
-                let mut full = [0u8; size_of::<$word>()];
-                full.split_at_mut(bytes.len()).0.copy_from_slice(bytes);
-                Self::from_le_bytes(full)
-            }
-        }
-    )*};
-}
-impl_word!(u64, u128);
+use crate::domain::{DecodeError, DomainKind};
+use crate::word::Word;
 
 fn encode_width<T: Word, const W: usize>(v: &[T], out: &mut Vec<u8>) {
     let start = out.len();

@@ -3,45 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use zeroize::Zeroize;
-
 use crate::prg::Prg;
-
-/// A machine word that holds one element of a domain.
-pub trait Element:
-    Copy + Default + Send + Sync + Eq + Ord + fmt::Debug + Zeroize + 'static
-{
-    /// Size of the word in memory, in bytes.
-    const BYTES: usize;
-    /// The word as an unsigned integer.
-    fn to_u128(self) -> u128;
-    /// The low bits of `v` that fit the word.
-    fn from_u128_wrapping(v: u128) -> Self;
-}
-
-impl Element for u64 {
-    const BYTES: usize = 8;
-
-    fn to_u128(self) -> u128 {
-        u128::from(self)
-    }
-
-    fn from_u128_wrapping(v: u128) -> Self {
-        v as u64
-    }
-}
-
-impl Element for u128 {
-    const BYTES: usize = 16;
-
-    fn to_u128(self) -> u128 {
-        self
-    }
-
-    fn from_u128_wrapping(v: u128) -> Self {
-        v
-    }
-}
+use crate::word::Element;
 
 /// The name of a domain, as parties compare it and as share files record it.
 ///

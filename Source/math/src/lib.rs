@@ -21,13 +21,12 @@ mod prg;
 mod selected;
 mod table;
 mod wide;
+mod word;
 mod z2k;
 mod zq;
 mod zq128;
 
-pub use domain::{
-    DecodeError, Domain, DomainError, DomainKind, Element, InternalError, ParseDomainError,
-};
+pub use domain::{DecodeError, Domain, DomainError, DomainKind, InternalError, ParseDomainError};
 pub use lanes::BitLanes;
 pub use mask::{mask_of, masks_of};
 pub use negacyclic::{Negacyclic, Transformed, TransformedWide};
@@ -36,6 +35,7 @@ pub use prg::{EntropyError, Prg, expand_aes_ctr, expand_uniform, os_random};
 pub use selected::selected_words;
 pub use table::{SymmetricTable, TableError};
 pub use wide::ROW;
+pub use word::Element;
 pub use z2k::{Z2k64, Z2k128};
 pub use zq::{Zq, is_prime};
 pub use zq128::Zq128;

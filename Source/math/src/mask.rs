@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use crate::domain::Element;
+use crate::word::Element;
 
 /// All ones if the lowest bit of `bit` is one, else zero.
 #[inline(always)]

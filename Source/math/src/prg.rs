@@ -7,7 +7,7 @@ use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use ctr::{Ctr64BE, Ctr128LE};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::codec::Word;
+use crate::word::Word;
 
 /// Words are drawn through a buffer of this many bytes: large enough for the parallel AES, small
 /// enough for the first-level cache.

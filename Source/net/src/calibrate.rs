@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::shape::LinkShape;
-use crate::{NetError, TlsTransport, Transport};
+use crate::{NetError, Transport};
 
 /// Round trips of small messages that a measurement makes at least; the shortest one counts.
 const LEAST_ROUND_TRIPS: usize = 20;
@@ -25,11 +25,17 @@ const WORD: usize = 8;
 /// Asks for another round trip; any other word is the path's own round trip in nanoseconds.
 const AGAIN: u64 = u64::MAX;
 
+/// A party of which links can be shaped.
+pub(crate) trait Shaped: Transport {
+    /// From now on messages of `peer` arrive as over a link of this shape. `path` is the round trip without it.
+    fn shape(&self, peer: usize, shape: LinkShape, path: Duration) -> Result<(), NetError>;
+}
+
 /// Shapes the links to all peers. All parties handle the pairs in the same order, so that no parties wait for each other in a cycle.
 ///
 /// # Errors
 /// Those of [`Transport::send`] and [`Transport::recv`].
-pub(crate) fn calibrate(party: &mut TlsTransport, shape: LinkShape) -> Result<(), NetError> {
+pub(crate) fn calibrate(party: &mut impl Shaped, shape: LinkShape) -> Result<(), NetError> {
     let (me, parties) = (party.party(), party.parties());
     for low in 0..parties {
         for high in low + 1..parties {
@@ -43,7 +49,7 @@ pub(crate) fn calibrate(party: &mut TlsTransport, shape: LinkShape) -> Result<()
     Ok(())
 }
 
-fn lead(party: &mut TlsTransport, peer: usize, shape: LinkShape) -> Result<(), NetError> {
+fn lead(party: &mut impl Shaped, peer: usize, shape: LinkShape) -> Result<(), NetError> {
     let mut path = shortest(party, peer)?;
     announce(party, peer, shape, path)?;
     if shape.round_trip() <= SHORT {
@@ -56,7 +62,7 @@ fn lead(party: &mut TlsTransport, peer: usize, shape: LinkShape) -> Result<(), N
     Ok(())
 }
 
-fn follow(party: &mut TlsTransport, peer: usize, shape: LinkShape) -> Result<(), NetError> {
+fn follow(party: &mut impl Shaped, peer: usize, shape: LinkShape) -> Result<(), NetError> {
     for _ in 0..if shape.round_trip() <= SHORT { 2 } else { 1 } {
         let path = answer(party, peer)?;
         party.shape(peer, shape, path)?;
@@ -66,7 +72,7 @@ fn follow(party: &mut TlsTransport, peer: usize, shape: LinkShape) -> Result<(),
 }
 
 /// The shortest of many round trips.
-fn shortest(party: &mut TlsTransport, peer: usize) -> Result<Duration, NetError> {
+fn shortest(party: &mut impl Shaped, peer: usize) -> Result<Duration, NetError> {
     let (all, one) = LONGEST;
     let longest = one.min(all / party.parties() as u32);
     let mut path = Duration::MAX;
@@ -84,7 +90,7 @@ fn shortest(party: &mut TlsTransport, peer: usize) -> Result<Duration, NetError>
 }
 
 /// Answers the messages of [`shortest`], and takes the path's round trip.
-fn answer(party: &mut TlsTransport, peer: usize) -> Result<Duration, NetError> {
+fn answer(party: &mut impl Shaped, peer: usize) -> Result<Duration, NetError> {
     loop {
         let word = party.recv(peer, WORD)?;
         let word: [u8; WORD] = word
@@ -99,7 +105,7 @@ fn answer(party: &mut TlsTransport, peer: usize) -> Result<Duration, NetError> {
 
 /// Shapes the link at both ends.
 fn announce(
-    party: &mut TlsTransport,
+    party: &mut impl Shaped,
     peer: usize,
     shape: LinkShape,
     path: Duration,

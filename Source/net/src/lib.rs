@@ -37,6 +37,7 @@ mod setup;
 mod shape;
 mod stream;
 mod tampered;
+mod threads;
 mod tls;
 mod transport;
 
@@ -50,7 +51,8 @@ pub use probe::{DoctorReport, ProbeReport, Responder, doctor, probe};
 pub use sealed::{
     Offer, SEALED_ANSWER_BYTES, SEALED_OFFER_BYTES, SEALED_TAG_BYTES, Sealed, answer_offer,
 };
-pub use session::{SetupObserver, TlsConfig, TlsTransport};
+pub use session::{TlsConfig, TlsTransport};
+pub use setup::SetupObserver;
 pub use shape::{BUCKET_BYTES, LinkShape};
 pub use tampered::TamperedTransport;
 pub use tls::LinkSecurity;

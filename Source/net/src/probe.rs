@@ -20,8 +20,9 @@ use crate::members::{Members, ONE_GREETING, Own, Peer};
 use crate::outgoing::{Reached, Reason, reach};
 use crate::port::{accept_waiting, open_port};
 use crate::session::TlsConfig;
-use crate::setup::{FIRST_PAUSE, GRACE, LONGEST_PAUSE, NOT_LISTED, POLL, spawn};
+use crate::setup::{FIRST_PAUSE, GRACE, LONGEST_PAUSE, NOT_LISTED};
 use crate::stream::{Patience, StreamError};
+use crate::threads::{POLL, spawn};
 use crate::tls::LinkSecurity;
 
 /// Dropped connections that a responder remembers.

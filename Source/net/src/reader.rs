@@ -16,8 +16,8 @@ use crate::NetError;
 use crate::error::one_line;
 use crate::frame::{Event, MAX_REASON};
 use crate::inbox::{Inbox, Message, PushError};
-use crate::setup::{POLL, spawn};
 use crate::stream::{Accepted, Reading, StreamError};
+use crate::threads::{POLL, spawn};
 
 /// The token of the waker; those of peers are their numbers.
 const WAKER: Token = Token(usize::MAX);

@@ -1,11 +1,10 @@
 //! Parties in processes of their own, over TLS.
 
-use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::calibrate::calibrate;
+use crate::calibrate::{Shaped, calibrate};
 use crate::error::one_line;
 use crate::frame::{Kind, MAX_REASON};
 use crate::hello::Hello;
@@ -14,7 +13,7 @@ use crate::inbox::{DEFAULT_QUEUE_LIMIT, Inbox};
 use crate::members::{Members, Peer};
 use crate::port::open_port;
 use crate::receive::Receiver;
-use crate::setup::{Links, connect_all, end_all};
+use crate::setup::{Links, SetupObserver, connect_all, end_all};
 use crate::shape::LinkShape;
 use crate::stream::WriteError;
 use crate::{Counters, Length, NetError, Transport};
@@ -30,29 +29,6 @@ const DEFAULT_MAX_MESSAGE: usize = 1 << 30;
 
 /// Default bound on set-up, and on every wait afterwards.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A function of the caller that is called during set-up, about ten times a second, with the peers that are missing. Set-up ends with
-/// [`NetError::Interrupted`] if it returns a reason, which the connected peers receive as well.
-pub struct SetupObserver(Box<Observe>);
-
-type Observe = dyn Fn(&[usize]) -> Result<(), String> + Send + Sync;
-
-impl SetupObserver {
-    /// An observer that calls `observe`.
-    pub fn new(observe: impl Fn(&[usize]) -> Result<(), String> + Send + Sync + 'static) -> Self {
-        Self(Box::new(observe))
-    }
-
-    pub(crate) fn call(&self, missing: &[usize]) -> Result<(), String> {
-        (self.0)(missing)
-    }
-}
-
-impl fmt::Debug for SetupObserver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SetupObserver")
-    }
-}
 
 /// The configuration of a party for a session.
 #[derive(Debug)]
@@ -169,16 +145,6 @@ impl TlsTransport {
         Ok(this)
     }
 
-    /// From now on messages of `peer` arrive as over a link of this shape. `path` is the round trip without it.
-    pub(crate) fn shape(
-        &self,
-        peer: usize,
-        shape: LinkShape,
-        path: Duration,
-    ) -> Result<(), NetError> {
-        self.receiver.inbox.shape(peer, shape, path)
-    }
-
     fn put(&mut self, to: usize, payload: &[u8]) -> Result<(), NetError> {
         self.receiver.inbox.check_open(to)?;
         if payload.len() > self.max_message {
@@ -269,6 +235,12 @@ impl Transport for TlsTransport {
 
     fn abort(&mut self, reason: &str) {
         self.end(Kind::Abort, &one_line(reason, MAX_REASON));
+    }
+}
+
+impl Shaped for TlsTransport {
+    fn shape(&self, peer: usize, shape: LinkShape, path: Duration) -> Result<(), NetError> {
+        self.receiver.inbox.shape(peer, shape, path)
     }
 }
 

@@ -7,11 +7,12 @@ mod accept;
 mod dial;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::NetError;
@@ -23,11 +24,8 @@ use crate::inbox::Inbox;
 use crate::members::Members;
 use crate::port::accept_waiting;
 use crate::reader::{Reader, RegistrationQueue};
-use crate::session::SetupObserver;
 use crate::stream::{Dialled, Patience};
-
-/// Pause between two checks of the listener and of the state of set-up.
-pub(crate) const POLL: Duration = Duration::from_millis(2);
+use crate::threads::{POLL, spawn};
 
 /// Pause between two calls of the observer.
 const OBSERVED: Duration = Duration::from_millis(100);
@@ -50,6 +48,29 @@ const ABORT_DELIVERY: Duration = Duration::from_millis(500);
 
 /// Excluded: only members are dialled or accepted, and each of them has an entry.
 pub(crate) const NOT_LISTED: &str = "a connection of a party that is not listed";
+
+/// A function of the caller that is called during set-up, about ten times a second, with the peers that are missing. Set-up ends with
+/// [`NetError::Interrupted`] if it returns a reason, which the connected peers receive as well.
+pub struct SetupObserver(Box<Observe>);
+
+type Observe = dyn Fn(&[usize]) -> Result<(), String> + Send + Sync;
+
+impl SetupObserver {
+    /// An observer that calls `observe`.
+    pub fn new(observe: impl Fn(&[usize]) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Box::new(observe))
+    }
+
+    pub(crate) fn call(&self, missing: &[usize]) -> Result<(), String> {
+        (self.0)(missing)
+    }
+}
+
+impl fmt::Debug for SetupObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SetupObserver")
+    }
+}
 
 /// All connections of one party.
 pub(crate) struct Links {
@@ -187,21 +208,6 @@ pub(crate) fn end_all(links: Links, inbox: &Inbox, kind: Kind, reason: &str, lim
         stream.wait_until_read(deadline);
     }
     links.reader.stop();
-}
-
-/// Starts a named thread.
-pub(crate) fn spawn(
-    name: String,
-    body: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, NetError> {
-    thread::Builder::new()
-        .name(name)
-        .spawn(body)
-        .map_err(|error| NetError::Config {
-            detail: format!(
-                "cannot start a thread: {error}; raise the limit on processes (ulimit -u)"
-            ),
-        })
 }
 
 impl Setup {

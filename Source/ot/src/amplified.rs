@@ -29,8 +29,8 @@ mod tests;
 use keyquorum_math::{Domain, DomainKind, Element, Prg, mask_of};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::extension::{MAX_BLOCKS, Row};
 use crate::packed::wide_bytes;
+use crate::tile::{MAX_BLOCKS, Row};
 use crate::transpose::transpose;
 use crate::{KAPPA, OtError, check_same, uneven};
 

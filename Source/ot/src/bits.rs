@@ -3,7 +3,8 @@
 
 use zeroize::Zeroize;
 
-use crate::extension::{Choices, MAX_BLOCKS, Receiver, Sender};
+use crate::extension::{Choices, Receiver, Sender};
+use crate::tile::MAX_BLOCKS;
 use crate::{OtError, check_length, check_same, threads, uneven};
 
 /// Lanes of 64 OTs of one tile.

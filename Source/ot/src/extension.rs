@@ -31,6 +31,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use self::expand::Expander;
 use crate::link::Link;
+use crate::tile::{MAX_BLOCKS, Row, Rows, TILE};
 use crate::transpose::transpose;
 use crate::{
     BIT_MAC_BITS, Hash, KAPPA, OtError, Parameters, ReceiverLink, Security, SenderLink, check_same,
@@ -39,14 +40,6 @@ use crate::{
 
 pub use batch::{PROOF_BYTES, ReceiverBatch, SenderBatch};
 pub use check::LinearHash;
-
-/// Blocks of 128 OTs of one tile, at most.
-pub const MAX_BLOCKS: usize = 8;
-
-/// Bits of one row of a tile.
-pub(crate) type Row = [u128; MAX_BLOCKS];
-/// Rows of pads, of which columns are made.
-pub(crate) type Rows = [Row; KAPPA];
 
 /// Which rows of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +202,7 @@ fn hash_columns<const N: usize>(
     outputs: [(u128, &mut [u128]); N],
 ) -> Result<(), OtError> {
     let count = outputs.first().map_or(0, |(_, strings)| strings.len()) / words.max(1);
-    let mut columns = Zeroizing::new([0u128; 128 * MAX_BLOCKS]);
+    let mut columns = Zeroizing::new([0u128; TILE]);
     let columns = columns.get_mut(..count).ok_or_else(uneven)?;
     transpose(rows, columns)?;
     for (offset, strings) in outputs {

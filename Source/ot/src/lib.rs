@@ -13,7 +13,7 @@
 //!
 //! Layout: `key` (secrets of a link), `link` (its two ends), `base` (base OT), `punctured` (PRFs without one point), `setup` (both, as messages), `extension` (tiles of
 //! correlated OTs and their check; `extension::sliced`: rows for MACs of bits), `product` (Gilboa products, correlated OT),
-//! `bits` (random OT of bits), `strings` (random OT of keys, for long vectors), `vole` (products with a fixed key), `trees` (noise at secret places), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `threads`,
+//! `bits` (random OT of bits), `strings` (random OT of keys, for long vectors), `vole` (products with a fixed key), `trees` (noise at secret places), `amplified` (products against malicious senders), `packed` (bit packing of payloads), `tile` and `parameters` (sizes), `threads`,
 //! `transpose`, `aes`.
 
 mod aes;
@@ -24,11 +24,13 @@ pub mod extension;
 mod key;
 mod link;
 pub mod packed;
+mod parameters;
 pub mod product;
 pub mod punctured;
 pub mod setup;
 pub mod strings;
 mod threads;
+mod tile;
 pub mod transpose;
 pub mod trees;
 pub mod vole;
@@ -38,11 +40,13 @@ use zeroize::Zeroizing;
 pub use aes::Hash;
 pub use base::BaseOt;
 pub use extension::sliced::{SlicedReceiver, SlicedSender};
-pub use extension::{LinearHash, MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
+pub use extension::{LinearHash, Receiver, ReceiverBatch, Sender, SenderBatch};
 pub use key::{BIT_MAC_BITS, ELEMENT_MAC_BITS, LinkKey, MacKey};
 pub use link::{ReceiverLink, SenderLink};
+pub use parameters::Parameters;
 pub use product::{Field, Payload, PowerOfTwo};
-pub use setup::{Inbound, Outbound, Parameters};
+pub use setup::{Inbound, Outbound};
+pub use tile::MAX_BLOCKS;
 
 /// Computational security in bits: bits of Δ, rows of the extension.
 pub const KAPPA: usize = 128;

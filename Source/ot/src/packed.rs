@@ -2,7 +2,7 @@
 
 use keyquorum_math::Element;
 
-use crate::product::CHUNK;
+use crate::tile::TILE;
 use crate::{OtError, check_same, uneven};
 
 /// Bytes of `n` words of `width` bits.
@@ -82,13 +82,13 @@ pub(crate) fn pack_words<E: Element>(words: &[E], width: u32, out: &mut Vec<u8>)
     }
 }
 
-/// Reads at most [`CHUNK`] elements that [`pack_words`] wrote in one go.
+/// Reads at most [`TILE`] elements that [`pack_words`] wrote in one go.
 pub(crate) fn unpack_words<E: Element>(
     bytes: &[u8],
     width: u32,
     out: &mut [E],
 ) -> Result<(), OtError> {
-    let mut words = [0u64; CHUNK];
+    let mut words = [0u64; TILE];
     let low = width.min(64);
     let parts = bytes.split_at_checked(packed_bytes(out.len(), low));
     let (first, second) = parts.ok_or_else(uneven)?;

@@ -15,9 +15,10 @@ mod sender;
 
 use std::ops::Range;
 
-use crate::extension::{Choices, End, MAX_BLOCKS};
+use crate::extension::{Choices, End};
 use crate::link::Link;
 use crate::packed::wide_bytes;
+use crate::tile::{MAX_BLOCKS, TILE};
 use crate::{OtError, threads};
 
 pub use payload::{Field, Payload, PowerOfTwo};
@@ -25,7 +26,7 @@ pub use receiver::{Operand, Pending, receive};
 pub use sender::send;
 
 /// Items of one chunk: their OTs of one bit fill a tile.
-pub(crate) const CHUNK: usize = 128 * MAX_BLOCKS;
+const CHUNK: usize = TILE;
 
 /// Bytes of the corrections of OTs for `n` products by words of `count` bits, from receiver to sender.
 pub fn correction_bytes(

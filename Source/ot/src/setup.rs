@@ -5,91 +5,9 @@
 //! kind has one, and the PRFs; the OT sender finishes with them.
 
 use crate::aes::Key;
-use crate::base::{BaseOt, BaseReceiver, BaseSender};
-use crate::key::MAC_ROWS;
-use crate::punctured::{full, message_bytes, punctured};
-use crate::{KAPPA, LinkKey, OtError, ReceiverLink, SenderLink};
-
-/// The trade-off between traffic and work: 128/k bits and 2^k/k blocks of AES an OT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
-    k: usize,
-    macs: bool,
-    base: BaseOt,
-}
-
-impl Parameters {
-    /// Parameter k of SoftSpokenOT: 1, 2, 4 or 8; for OTs alone.
-    ///
-    /// # Errors
-    /// [`OtError::Usage`] for another k.
-    pub fn new(k: usize) -> Result<Self, OtError> {
-        if matches!(k, 1 | 2 | 4 | 8) {
-            return Ok(Self {
-                k,
-                ..Self::default()
-            });
-        }
-        Err(OtError::Usage(format!(
-            "SoftSpokenOT with k = {k}: choose 1, 2, 4 or 8"
-        )))
-    }
-
-    /// The same, for links that have keys of MACs.
-    pub fn with_macs(self) -> Self {
-        Self { macs: true, ..self }
-    }
-
-    /// The same, with base OTs of this kind.
-    pub fn with_base(self, base: BaseOt) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Base OTs of a link.
-    fn base_ots(self) -> usize {
-        KAPPA + if self.macs { MAC_ROWS } else { 0 }
-    }
-
-    /// The parameter k.
-    pub fn k(self) -> usize {
-        self.k
-    }
-
-    /// Number of small-field VOLEs that make pads: 128/k.
-    pub fn groups(self) -> usize {
-        KAPPA / self.k
-    }
-
-    /// Bytes of [`Inbound::start`].
-    pub fn inbound_bytes(self) -> usize {
-        self.base.first_bytes()
-    }
-
-    /// Bytes of [`Outbound::start`].
-    pub fn outbound_bytes(self) -> usize {
-        self.base_ots() * self.base.receiver_bytes()
-    }
-
-    /// Bytes of [`Inbound::finish`].
-    pub fn answer_bytes(self) -> usize {
-        self.base_answer_bytes() + message_bytes(self.k, self.base_ots())
-    }
-
-    /// How many of them belong to the base OTs.
-    fn base_answer_bytes(self) -> usize {
-        self.base_ots() * self.base.answer_bytes()
-    }
-}
-
-impl Default for Parameters {
-    fn default() -> Self {
-        Self {
-            k: 4,
-            macs: false,
-            base: BaseOt::default(),
-        }
-    }
-}
+use crate::base::{BaseReceiver, BaseSender};
+use crate::punctured::{full, punctured};
+use crate::{LinkKey, OtError, Parameters, ReceiverLink, SenderLink};
 
 /// The OT receiver's end during set-up.
 pub struct Inbound {
@@ -114,7 +32,7 @@ impl Inbound {
     pub fn finish(self, context: &[u8], theirs: &[u8]) -> Result<(ReceiverLink, Vec<u8>), OtError> {
         let count = self.parameters.base_ots();
         let (strings, mut message) = self.base.finish(context, count, theirs)?;
-        let (seeds, prfs) = full(self.parameters.k, &strings)?;
+        let (seeds, prfs) = full(self.parameters.k(), &strings)?;
         message.extend_from_slice(&prfs);
         let link = ReceiverLink {
             parameters: self.parameters,
@@ -170,7 +88,7 @@ impl Outbound {
         // The length of both is checked by those who read them.
         let (base, prfs) = answer.split_at(self.parameters.base_answer_bytes().min(answer.len()));
         let strings = self.base.finish(context, first, base)?;
-        let seeds = punctured(self.parameters.k, &self.key, &strings, prfs)?;
+        let seeds = punctured(self.parameters.k(), &self.key, &strings, prfs)?;
         Ok(SenderLink {
             parameters: self.parameters,
             key: self.key,

@@ -3,11 +3,9 @@
 
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::extension::{Choices, MAX_BLOCKS, Receiver, Sender};
+use crate::extension::{Choices, Receiver, Sender};
+use crate::tile::{MAX_BLOCKS, TILE};
 use crate::{OtError, Parameters, check_length, check_same, uneven};
-
-/// OTs of one tile.
-const TILE: usize = 128 * MAX_BLOCKS;
 
 /// Bytes of the corrections of `n` OTs, from receiver to sender: they come in blocks of 128.
 pub fn correction_bytes(parameters: Parameters, n: usize) -> usize {

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-use crate::extension::{MAX_BLOCKS, Row};
+use crate::tile::{Row, TILE};
 use crate::{KAPPA, OtError, check_same, uneven};
 
 /// Independent 64 x 64 matrices that one pass of the network transposes: two blocks of 128 columns.
@@ -61,7 +61,7 @@ fn best(matrices: &mut Matrices) {
 
 /// Bit `i` of `columns[c]` becomes bit `c` of row `i`; `columns` has at most 128 words a block of the rows.
 pub(crate) fn transpose(rows: &[Row; KAPPA], columns: &mut [u128]) -> Result<(), OtError> {
-    if columns.len() > 128 * MAX_BLOCKS {
+    if columns.len() > TILE {
         return Err(uneven());
     }
     let (upper, lower) = rows.split_at(KAPPA / 2);
@@ -227,7 +227,7 @@ mod tests {
         assert!(internal(super::words(&vec![[0u64; 1]; 65], 1, &mut out)));
         assert!(internal(planes(&[1], &mut vec![Vec::new(); 65])));
         assert_eq!(out.len(), 192);
-        let columns = &mut [0; 128 * MAX_BLOCKS + 128];
+        let columns = &mut [0; TILE + 128];
         assert!(internal(transpose(&[Row::default(); KAPPA], columns)));
     }
 

@@ -4,12 +4,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{IncomingState, NOT_LISTED, Setup, spawn};
+use super::{IncomingState, NOT_LISTED, Setup};
 use crate::NetError;
 use crate::frame::Kind;
 use crate::hello::{Greeting, Purpose};
 use crate::incoming::{Incoming, identify};
 use crate::stream::Accepted;
+use crate::threads::spawn;
 
 impl Setup {
     /// Handles an accepted connection in a thread of its own, so that a silent one delays no other.

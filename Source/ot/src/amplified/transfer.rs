@@ -7,8 +7,9 @@ use zeroize::Zeroizing;
 
 use super::{BLOCK, EXTRA, FACTORS, Factors, Partial, Shape};
 use crate::aes::Key;
-use crate::extension::{MAX_BLOCKS, Receiver, ReceiverBatch, Sender, SenderBatch};
+use crate::extension::{Receiver, ReceiverBatch, Sender, SenderBatch};
 use crate::packed::{pack_words, unpack_words, wide_bytes};
+use crate::tile::MAX_BLOCKS;
 use crate::{OtError, check_length, check_same, uneven};
 
 /// Sums of shares for every factor and item, bit after bit.

@@ -3,7 +3,8 @@
 use zeroize::Zeroizing;
 
 use super::check::{self, LinearHash, proof, proof_bytes};
-use super::{Choices, MAX_BLOCKS, Part, Receiver, Row, Rows, Sender, hash_columns};
+use super::{Choices, Part, Receiver, Sender, hash_columns};
+use crate::tile::{MAX_BLOCKS, Row, Rows};
 use crate::{KAPPA, OtError, check_length, check_same, uneven};
 
 /// Bytes of the receiver's answer to the consistency check.

@@ -2,8 +2,8 @@
 
 use zeroize::Zeroize;
 
-use super::Row;
 use crate::aes::Key;
+use crate::tile::Row;
 use crate::{OtError, Parameters, check_same, uneven};
 
 #[inline]

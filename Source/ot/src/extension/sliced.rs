@@ -9,7 +9,8 @@ use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::check::{self, LinearHash, proof};
-use super::{Choices, MAX_BLOCKS, Part, Receiver, Row, Rows, Sender, TileRows, further};
+use super::{Choices, Part, Receiver, Sender, TileRows, further};
+use crate::tile::{MAX_BLOCKS, Row, Rows, TILE};
 use crate::transpose::{planes, transpose};
 use crate::{BIT_MAC_BITS, Hash, KAPPA, OtError, SenderLink, check_length, check_same, uneven};
 
@@ -114,7 +115,7 @@ impl Sliced {
             return Err(OtError::Internal("pads of a batch that makes MACs alone"));
         }
         let mut rows: Box<Rows> = Box::new([Row::default(); KAPPA]);
-        let mut columns = vec![0u128; 128 * MAX_BLOCKS];
+        let mut columns = vec![0u128; TILE];
         for first in (0..self.blocks).step_by(MAX_BLOCKS) {
             let size = MAX_BLOCKS.min(self.blocks - first);
             let pads = self.rows.chunks_exact(self.blocks + 1).skip(BIT_MAC_BITS);
@@ -218,7 +219,7 @@ impl SlicedReceiver {
     /// # Errors
     /// [`OtError::Internal`] for a batch without pads, or rows of another length.
     pub fn add_strings(&self, hash: &Hash, out: &mut [Vec<u64>]) -> Result<(), OtError> {
-        let mut strings = vec![0u128; 128 * MAX_BLOCKS];
+        let mut strings = vec![0u128; TILE];
         let mut adder = Adder::new(out.len());
         self.sliced.columns(|tweak, columns| {
             let strings = strings.get_mut(..columns.len()).ok_or_else(uneven)?;
@@ -248,7 +249,7 @@ struct Adder {
 impl Adder {
     fn new(width: usize) -> Self {
         Self {
-            words: Zeroizing::new(Vec::with_capacity(128 * MAX_BLOCKS)),
+            words: Zeroizing::new(Vec::with_capacity(TILE)),
             planes: vec![Vec::new(); width],
         }
     }
@@ -354,8 +355,8 @@ impl SlicedSender {
         sums: &mut [Vec<u64>],
     ) -> Result<(), OtError> {
         let delta = self.link.key.pads();
-        let mut first = vec![0u128; 128 * MAX_BLOCKS];
-        let mut second = vec![0u128; 128 * MAX_BLOCKS];
+        let mut first = vec![0u128; TILE];
+        let mut second = vec![0u128; TILE];
         let (mut low, mut both) = (Adder::new(zeros.len()), Adder::new(sums.len()));
         self.sliced.columns(|tweak, columns| {
             let first = first.get_mut(..columns.len()).ok_or_else(uneven)?;

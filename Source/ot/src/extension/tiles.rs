@@ -2,7 +2,8 @@
 
 use keyquorum_math::mask_of;
 
-use super::{Choices, Part, Receiver, Row, Sender, block_count, hash_columns};
+use super::{Choices, Part, Receiver, Sender, block_count, hash_columns};
+use crate::tile::Row;
 use crate::transpose::transpose;
 use crate::{LinkKey, OtError, check_length, check_same, uneven};
 
@@ -132,7 +133,7 @@ impl Sender {
     /// One tile of `blocks` blocks, without check: writes q, one word an OT. Returns the tweak of the first OT.
     ///
     /// # Errors
-    /// [`OtError::Usage`] for a tile of another size than 1 to [`MAX_BLOCKS`](super::MAX_BLOCKS), [`OtError::Length`].
+    /// [`OtError::Usage`] for a tile of another size than 1 to [`MAX_BLOCKS`](crate::MAX_BLOCKS), [`OtError::Length`].
     pub fn tile(
         &mut self,
         blocks: usize,

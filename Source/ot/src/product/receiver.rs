@@ -6,8 +6,9 @@ use keyquorum_math::{Element, bits, masks_of};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{CHUNK, Payload, check_count, chunks, correction_bytes, in_pieces, payload_bytes};
-use crate::extension::{Choices, MAX_BLOCKS, Receiver};
+use crate::extension::{Choices, Receiver};
 use crate::packed::{unpack_words, wide_bytes};
+use crate::tile::MAX_BLOCKS;
 use crate::{OtError, check_length, check_same, uneven};
 
 /// The receiver's words: planes of their bits, or to be drawn.
