@@ -1,4 +1,8 @@
-//! Tasks: what a party sends in a round, and how it goes on when the answers are there; and their combinations.
+//! Tasks: what a party sends in a round, and how it goes on when the answers are there; their combinations; and rounds that send vectors and take vectors.
+
+use std::borrow::Cow;
+
+use keyquorum_math::Domain;
 
 use crate::error::Result;
 use crate::round::{Inbox, Outbox};
@@ -101,4 +105,91 @@ pub fn within<P: 'static, Q: 'static, V: 'static>(
 /// A task that needs no communication: done at the end of the round in which it would have run.
 pub fn ready<P: 'static, V: Send + 'static>(value: V) -> SendFn<P, V> {
     Box::new(move |_, _| Ok(Box::new(move |_, _| Ok(Step::Done(value)))))
+}
+
+/// A task that is made when its round begins, by the party as it is then.
+pub fn at_start<P: 'static, V: 'static>(
+    make: impl FnOnce(&mut P) -> Result<SendFn<P, V>> + Send + 'static,
+) -> SendFn<P, V> {
+    Box::new(move |p, out| make(p)?(p, out))
+}
+
+/// Sends a vector to one party, and gets one of the same length from another or the same: both. One round.
+pub fn rotate<P: 'static, D: Domain, M: AsRef<[D::E]> + Send + 'static>(
+    domain: &D,
+    to: usize,
+    mine: M,
+    from: usize,
+) -> SendFn<P, (M, Vec<D::E>)> {
+    rotate_with(domain, to, mine, from, |_, _, mine| Cow::Borrowed(mine))
+}
+
+/// [`rotate`] of a party that may deviate: `sent` is what goes out in place of its vector.
+pub fn rotate_with<P: 'static, D: Domain, M: AsRef<[D::E]> + Send + 'static>(
+    domain: &D,
+    to: usize,
+    mine: M,
+    from: usize,
+    sent: impl for<'a> FnOnce(&P, &D, &'a [D::E]) -> Cow<'a, [D::E]> + Send + 'static,
+) -> SendFn<P, (M, Vec<D::E>)> {
+    let domain = domain.clone();
+    Box::new(move |p, out| {
+        let n = mine.as_ref().len();
+        out.send(&domain, to, &sent(p, &domain, mine.as_ref()));
+        out.expect(&domain, from, n);
+        Ok(Box::new(move |_, inbox| {
+            let theirs = inbox.take(&domain, from, n)?;
+            Ok(Step::Done((mine, theirs)))
+        }))
+    })
+}
+
+/// Sends a vector to one party, and goes on with it. One round.
+pub fn send_to<P: 'static, D: Domain, M: AsRef<[D::E]> + Send + 'static>(
+    domain: &D,
+    to: usize,
+    mine: M,
+) -> SendFn<P, M> {
+    let domain = domain.clone();
+    Box::new(move |_, out| {
+        out.send(&domain, to, mine.as_ref());
+        Ok(Box::new(move |_, _| Ok(Step::Done(mine))))
+    })
+}
+
+/// Gets `n` elements from one party. One round.
+pub fn receive_from<P: 'static, D: Domain>(
+    domain: &D,
+    from: usize,
+    n: usize,
+) -> SendFn<P, Vec<D::E>> {
+    let domain = domain.clone();
+    Box::new(move |_, out| {
+        out.expect(&domain, from, n);
+        Ok(Box::new(move |_, inbox| {
+            inbox.take(&domain, from, n).map(Step::Done)
+        }))
+    })
+}
+
+/// Sends every party of `messages` its vector, and gets so many elements from each party of `from`, in this order. One round.
+pub fn exchange<P: 'static, D: Domain>(
+    domain: &D,
+    messages: Vec<(usize, Vec<D::E>)>,
+    from: Vec<(usize, usize)>,
+) -> SendFn<P, Vec<Vec<D::E>>> {
+    let domain = domain.clone();
+    Box::new(move |_, out| {
+        for (to, message) in messages {
+            out.send(&domain, to, &message);
+        }
+        for (from, n) in &from {
+            out.expect(&domain, *from, *n);
+        }
+        Ok(Box::new(move |_, inbox| {
+            let vectors = from.into_iter();
+            let vectors = vectors.map(|(from, n)| inbox.take(&domain, from, n));
+            vectors.collect::<Result<_>>().map(Step::Done)
+        }))
+    })
 }

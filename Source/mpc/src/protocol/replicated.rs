@@ -7,7 +7,9 @@
 
 mod verified;
 
-use keyquorum_math::{Domain, DomainKind, Prg, bits};
+use std::borrow::Cow;
+
+use keyquorum_math::{Domain, DomainKind, Element, Prg, bits};
 use zeroize::Zeroizing;
 
 pub use self::verified::{MAL_REP_FIELD, MAL_REP_RING};
@@ -20,7 +22,7 @@ use crate::adversary::{Corruption, Site, honest};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::session::Opening;
-use crate::task::{SendFn, Step, and_then, ready};
+use crate::task::{SendFn, and_then, ready, receive_from, rotate, rotate_with, send_to, then};
 use crate::value::{Share, zip};
 
 /// The fields that both domains share.
@@ -91,6 +93,13 @@ pub static REP_FIELD: Descriptor = Descriptor {
     ..REPLICATED
 };
 
+/// The share of these two summands.
+fn pair<E: Element>(first: Vec<E>, second: Vec<E>) -> Share<E> {
+    Share {
+        parts: vec![first, second],
+    }
+}
+
 /// Secret elements that are no share.
 type Secrets<E> = Zeroizing<Vec<E>>;
 
@@ -158,9 +167,7 @@ impl Replicated {
             // The third party, i−1: its summands are s_{i−1}, in common with party i, and s_{i+1}.
             let mine = Self::draw(&mut self.next, domain, n);
             let theirs = Self::draw(&mut self.previous, domain, n);
-            return Ok(crate::task::ready(Share {
-                parts: vec![mine, theirs],
-            }));
+            return Ok(ready(pair(mine, theirs)));
         }
         let (mut half, order, fresh, peer) = if leads {
             let mut half = own.to_vec();
@@ -175,19 +182,14 @@ impl Replicated {
         };
         half = permuted(&half, &order, unit)?;
         domain.sub_assign(&mut half, &fresh);
-        let domain = domain.clone();
-        Ok(Box::new(move |_, out| {
-            out.send(&domain, peer, &half);
-            out.expect(&domain, peer, n);
-            Ok(Box::new(move |_, inbox| {
-                domain.add_assign(&mut half, &inbox.take(&domain, peer, n)?);
-                let parts = if leads {
-                    vec![half, fresh]
-                } else {
-                    vec![fresh, half]
-                };
-                Ok(Step::Done(Share { parts }))
-            }))
+        let d = domain.clone();
+        let halves = rotate(domain, peer, half, peer);
+        Ok(then(halves, move |_, (mut half, theirs)| {
+            d.add_assign(&mut half, &theirs);
+            Ok(match leads {
+                true => pair(half, fresh),
+                false => pair(fresh, half),
+            })
         }))
     }
 
@@ -209,41 +211,29 @@ impl Replicated {
             }
         }
         // s₀ is drawn by parties 0 and 1, s₂ by parties 2 and 0, and s₁ is what remains of the second half. What remains of the first belongs to s₂.
-        let zero = match me {
-            0 => Self::draw(&mut self.next, &domain, n),
-            1 => Self::draw(&mut self.previous, &domain, n),
-            _ => Vec::new(),
-        };
-        let mut two = match me {
-            0 => Self::draw(&mut self.previous, &domain, n),
-            2 => Self::draw(&mut self.next, &domain, n),
-            _ => Vec::new(),
-        };
-        if me != 1 {
-            domain.sub_assign(&mut half, if me == 0 { &zero } else { &two });
+        let (next, previous) = (self.next_party(), self.previous_party());
+        match me {
+            0 => {
+                let zero = Self::draw(&mut self.next, &domain, n);
+                let mut two = Self::draw(&mut self.previous, &domain, n);
+                domain.sub_assign(&mut half, &zero);
+                domain.add_assign(&mut two, &half);
+                then(send_to(&domain, previous, half), |_, _| Ok(pair(zero, two)))
+            }
+            1 => {
+                let zero = Self::draw(&mut self.previous, &domain, n);
+                then(receive_from(&domain, next, n), |_, one| Ok(pair(one, zero)))
+            }
+            _ => {
+                let mut two = Self::draw(&mut self.next, &domain, n);
+                domain.sub_assign(&mut half, &two);
+                let round = rotate(&domain, previous, half, next);
+                then(round, move |_, (mut half, theirs)| {
+                    domain.add_assign(&mut two, &theirs);
+                    Ok(pair(two, std::mem::take(&mut *half)))
+                })
+            }
         }
-        Box::new(move |p, out| {
-            if me != 1 {
-                out.send(&domain, p.previous_party(), &half);
-            }
-            if me != 0 {
-                out.expect(&domain, p.next_party(), n);
-            }
-            Ok(Box::new(move |p, inbox| {
-                let parts = match me {
-                    0 => {
-                        domain.add_assign(&mut two, &half);
-                        vec![zero, two]
-                    }
-                    1 => vec![inbox.take(&domain, p.next_party(), n)?, zero],
-                    _ => {
-                        domain.add_assign(&mut two, &inbox.take(&domain, p.next_party(), n)?);
-                        vec![two, std::mem::take(&mut *half)]
-                    }
-                };
-                Ok(Step::Done(Share { parts }))
-            }))
-        })
     }
 
     /// Turns an additive sharing, one summand a party, into a replicated one: one element a party, under a fresh sharing of zero.
@@ -253,21 +243,16 @@ impl Replicated {
         domain.sub_assign(&mut mine, &Self::draw(&mut self.previous, domain, n));
         self.adversary
             .change_words(Site::Summand, None, domain, &mut mine);
-        let domain = domain.clone();
-        Box::new(move |p, out| {
-            let next = p.next_party();
-            let sent = p
-                .adversary
-                .changed_words(Site::Summand, Some(next), &domain, &mine);
-            out.send(&domain, next, &sent);
-            out.expect(&domain, p.previous_party(), n);
-            Ok(Box::new(move |p, inbox| {
-                let theirs = inbox.take(&domain, p.previous_party(), n)?;
-                Ok(Step::Done(Share {
-                    parts: vec![mine, theirs],
-                }))
-            }))
-        })
+        let (next, previous) = (self.next_party(), self.previous_party());
+        let round = rotate_with(domain, next, mine, previous, Self::sent_summand);
+        then(round, |_, (mine, theirs)| Ok(pair(mine, theirs)))
+    }
+
+    /// What goes to the next party in place of our summand.
+    fn sent_summand<'a, D: Domain>(&self, domain: &D, mine: &'a [D::E]) -> Cow<'a, [D::E]> {
+        let to = Some(self.next_party());
+        self.adversary
+            .changed_words(Site::Summand, to, domain, mine)
     }
 }
 
@@ -310,7 +295,7 @@ impl Protocol for Replicated {
     }
 
     fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        Ok(crate::task::ready(self.random_local(domain, n)?))
+        Ok(ready(self.random_local(domain, n)?))
     }
 
     fn random_is_local(&self) -> bool {
@@ -320,9 +305,7 @@ impl Protocol for Replicated {
     fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
         let first = Self::draw(&mut self.next, domain, n);
         let second = Self::draw(&mut self.previous, domain, n);
-        Ok(Share {
-            parts: vec![first, second],
-        })
+        Ok(pair(first, second))
     }
 
     fn dot<D: Domain>(
@@ -345,19 +328,12 @@ impl Protocol for Replicated {
 
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
         let (first, second) = a.pair()?;
-        let missing_there = second.to_vec();
-        let mut sum = first.to_vec();
-        domain.add_assign(&mut sum, second);
-        let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            let n = sum.len();
-            out.send(&domain, p.next_party(), &missing_there);
-            out.expect(&domain, p.previous_party(), n);
-            Ok(Box::new(move |p, inbox| {
-                let third = inbox.take(&domain, p.previous_party(), n)?;
-                domain.add_assign(&mut sum, &third);
-                Ok(Step::Done(sum))
-            }))
+        let (mut sum, second, d) = (first.to_vec(), second.to_vec(), domain.clone());
+        let round = rotate(domain, self.next_party(), second, self.previous_party());
+        Ok(then(round, move |_, (second, third)| {
+            d.add_assign(&mut sum, &second);
+            d.add_assign(&mut sum, &third);
+            Ok(sum)
         }))
     }
 
@@ -386,35 +362,20 @@ impl Protocol for Replicated {
         values: Option<Vec<D::E>>,
     ) -> Result<ShareTask<Self, D::E>> {
         let zeros = vec![domain.zero(); n];
-        let domain = domain.clone();
         if self.me == owner {
             let mut rest = values.ok_or_else(|| no_input(owner))?;
-            let first = Self::draw(&mut self.next, &domain, n);
+            let first = Self::draw(&mut self.next, domain, n);
             domain.sub_assign(&mut rest, &first);
             self.adversary
-                .change_words(Site::Input, None, &domain, &mut rest);
-            Ok(Box::new(move |p, out| {
-                out.send(&domain, p.previous_party(), &rest);
-                Ok(Box::new(move |_, _| {
-                    Ok(Step::Done(Share {
-                        parts: vec![first, rest],
-                    }))
-                }))
-            }))
+                .change_words(Site::Input, None, domain, &mut rest);
+            let sent = send_to(domain, self.previous_party(), rest);
+            Ok(then(sent, |_, rest| Ok(pair(first, rest))))
         } else if self.previous_party() == owner {
-            let second = Self::draw(&mut self.previous, &domain, n);
-            Ok(crate::task::ready(Share {
-                parts: vec![zeros, second],
-            }))
+            let second = Self::draw(&mut self.previous, domain, n);
+            Ok(ready(pair(zeros, second)))
         } else {
-            Ok(Box::new(move |_, out| {
-                out.expect(&domain, owner, n);
-                Ok(Box::new(move |_, inbox| {
-                    let first = inbox.take(&domain, owner, n)?;
-                    Ok(Step::Done(Share {
-                        parts: vec![first, zeros],
-                    }))
-                }))
+            Ok(then(receive_from(domain, owner, n), |_, first| {
+                Ok(pair(first, zeros))
             }))
         }
     }
@@ -436,8 +397,8 @@ impl Protocol for Replicated {
         let (own, other) = bits.pair()?;
         // Shares of bits are summands modulo 2 already.
         if domain.kind() == DomainKind::Z2k(1) {
-            let parts = vec![lane_bits(domain, own, n)?, lane_bits(domain, other, n)?];
-            return Ok(ready(Share { parts }));
+            let (own, other) = (lane_bits(domain, own, n)?, lane_bits(domain, other, n)?);
+            return Ok(ready(pair(own, other)));
         }
         let known = match self.me {
             0 => other.to_vec(),                                      // b₂
@@ -445,23 +406,15 @@ impl Protocol for Replicated {
             _ => own.to_vec(),                                        // b₂
         };
         let mut known = Zeroizing::new(lane_bits(domain, &known, n)?);
-        let d = domain.clone();
         let summand: SendFn<Self, Secrets<D::E>> = match self.me {
-            0 => Box::new(move |p, out| {
-                out.expect(&d, p.next_party(), n);
-                Ok(Box::new(move |p, inbox| {
-                    let v = inbox.take(&d, p.next_party(), n)?;
-                    Ok(Step::Done(Zeroizing::new(v)))
-                }))
+            0 => then(receive_from(domain, self.next_party(), n), |_, v| {
+                Ok(Zeroizing::new(v))
             }),
             1 => {
                 let v = Zeroizing::new(Self::draw(&mut self.next, domain, n));
                 domain.sub_assign(&mut known, &v);
                 let rest = std::mem::take(&mut known);
-                Box::new(move |p, out| {
-                    out.send(&d, p.previous_party(), &rest);
-                    Ok(Box::new(move |_, _| Ok(Step::Done(v))))
-                })
+                then(send_to(domain, self.previous_party(), rest), |_, _| Ok(v))
             }
             _ => ready(Zeroizing::new(Self::draw(&mut self.previous, domain, n))),
         };
@@ -510,10 +463,9 @@ impl Protocol for Replicated {
         let summand = |index: usize| -> Result<Vec<Share<u64>>> {
             let own = rows(index == self.me, &mut first);
             let other = rows(index == self.previous_party(), &mut second);
-            let row = |(own, other)| Share {
-                parts: vec![own, other],
-            };
-            Ok(zip(own, other)?.map(row).collect())
+            Ok(zip(own, other)?
+                .map(|(own, other)| pair(own, other))
+                .collect())
         };
         (0..3).map(summand).collect()
     }
