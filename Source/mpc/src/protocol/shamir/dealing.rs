@@ -7,7 +7,7 @@ use super::{Shamir, outside};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::protocol::{ShareTask, no_input};
-use crate::task::{SendFn, Step, join};
+use crate::task::{SendFn, at_start, exchange, join, then};
 use crate::value::{Share, zip};
 
 /// Shares of degree t and of degree 2t of the same random vector.
@@ -16,6 +16,12 @@ pub(super) type Masks<E> = (Vec<E>, Vec<E>);
 impl Shamir {
     pub(super) fn after(&self, party: usize, step: usize) -> usize {
         (party + step) % self.parties
+    }
+
+    /// The other parties.
+    pub(super) fn peers(&self) -> impl Iterator<Item = usize> + use<> {
+        let me = self.me;
+        (0..self.parties).filter(move |peer| *peer != me)
     }
 
     /// Whether `receiver` derives its share of what `dealer` deals from their common stream.
@@ -99,24 +105,19 @@ impl Shamir {
                 awaited.push((dealer, factor));
             }
         }
-        let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            for (to, share) in &outgoing {
-                let sent = p
-                    .adversary
-                    .changed_words(Site::Dealt, Some(*to), &domain, share);
-                out.send(&domain, *to, &sent);
+        let from = awaited.iter().map(|(from, _)| (*from, n)).collect();
+        let (d, domain) = (domain.clone(), domain.clone());
+        let shares = at_start(move |p: &mut Self| {
+            for (to, share) in &mut outgoing {
+                p.adversary.change_words(Site::Dealt, Some(*to), &d, share);
             }
-            for (from, _) in &awaited {
-                out.expect(&domain, *from, n);
+            Ok(exchange(&d, outgoing, from))
+        });
+        Ok(then(shares, move |_, shares| {
+            for ((_, factor), share) in zip(awaited, shares)? {
+                add_scaled(&domain, &mut acc, &share, factor);
             }
-            Ok(Box::new(move |_, inbox| {
-                for (from, factor) in awaited {
-                    let share = inbox.take(&domain, from, n)?;
-                    add_scaled(&domain, &mut acc, &share, factor);
-                }
-                Ok(Step::Done(Share { parts: vec![acc] }))
-            }))
+            Ok(Share { parts: vec![acc] })
         }))
     }
 
@@ -135,35 +136,25 @@ impl Shamir {
             domain.random(&mut prg, &mut c);
             coefficients.push(c);
         }
-        let shares: Vec<Vec<D::E>> = (0..self.parties)
-            .map(|to| {
-                let x = point(domain, to);
-                let mut acc = vec![domain.zero(); n];
-                for c in coefficients.iter().rev() {
-                    domain.mul_scalar_assign(&mut acc, x);
-                    domain.add_assign(&mut acc, c);
-                }
-                acc
-            })
-            .collect();
-        let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            for (to, share) in shares.iter().enumerate().filter(|(to, _)| *to != p.me) {
-                out.send(&domain, to, share);
-                out.expect(&domain, to, n);
+        let share = |to: usize| {
+            let x = point(domain, to);
+            let mut acc = vec![domain.zero(); n];
+            for c in coefficients.iter().rev() {
+                domain.mul_scalar_assign(&mut acc, x);
+                domain.add_assign(&mut acc, c);
             }
-            Ok(Box::new(move |p, inbox| {
-                let mut dealt = Vec::with_capacity(p.parties);
-                for (from, own) in shares.into_iter().enumerate() {
-                    dealt.push(if from == p.me {
-                        own
-                    } else {
-                        inbox.take(&domain, from, n)?
-                    });
-                }
-                Ok(Step::Done(dealt))
-            }))
-        }))
+            acc
+        };
+        let own = share(self.me);
+        let to = self.peers().map(|to| (to, share(to))).collect();
+        let from = self.peers().map(|from| (from, n)).collect();
+        Ok(then(
+            exchange(domain, to, from),
+            |p: &mut Self, mut dealt| {
+                dealt.insert(p.me, own);
+                Ok(dealt)
+            },
+        ))
     }
 
     /// n − t random values of n dealt ones, by a Vandermonde matrix: uniform while t dealers at most are corrupt.

@@ -19,7 +19,7 @@ mod verified;
 use keyquorum_math::{Domain, DomainKind, Prg};
 
 pub use self::descriptor::SHAMIR;
-use self::polynomials::{add_scaled, lagrange, point};
+use self::polynomials::{lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
 pub(crate) use self::prss::{fingerprint, subset_factor};
 pub use self::verified::MAL_SHAMIR;
@@ -28,8 +28,8 @@ pub(crate) use self::verified::MOST_DRAWS;
 use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums, sum_to};
 use crate::adversary::{Corruption, Site, honest};
 use crate::error::{EngineError, Result};
-use crate::task::{SendFn, Step, and_then, join, ready, then, within};
-use crate::value::{Share, zip};
+use crate::task::{SendFn, and_then, join, ready, then, within};
+use crate::value::Share;
 
 /// Label of the streams of the replicated shares inside.
 const REPLICATED_STREAM: u64 = 1;
@@ -240,37 +240,12 @@ impl Protocol for Shamir {
         }))
     }
 
-    /// Each party gets the shares of the t parties after it.
     fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
         let mine = a.only()?.to_vec();
-        if self.kings() {
-            return self.open_through_kings(domain, mine, self.threshold + 1);
+        match self.kings() {
+            true => self.open_through_kings(domain, mine, self.threshold + 1),
+            false => self.open_from_next(domain, mine),
         }
-        let sources: Vec<usize> = (0..=self.threshold)
-            .map(|step| self.after(self.me, step))
-            .collect();
-        let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
-        let factors = lagrange(domain, &points, domain.zero())?;
-        let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            let n = mine.len();
-            for step in 1..=p.threshold {
-                out.send(&domain, p.after(p.me, p.parties - step), &mine);
-                out.expect(&domain, p.after(p.me, step), n);
-            }
-            Ok(Box::new(move |p, inbox| {
-                let mut acc = vec![domain.zero(); n];
-                for (from, factor) in zip(sources, factors)? {
-                    if from == p.me {
-                        add_scaled(&domain, &mut acc, &mine, factor);
-                    } else {
-                        let share = inbox.take(&domain, from, n)?;
-                        add_scaled(&domain, &mut acc, &share, factor);
-                    }
-                }
-                Ok(Step::Done(acc))
-            }))
-        }))
     }
 
     /// t + 1 parties send their share times its Lagrange coefficient, masked by a fresh additive zero sharing: the

@@ -1,13 +1,15 @@
 //! Openings from shares of all parties, and through kings.
 
+use std::ops::Range;
+
 use keyquorum_math::Domain;
 
 use super::polynomials::{add_scaled, lagrange, point};
 use super::{Shamir, outside};
 use crate::error::Result;
 use crate::protocol::{ClearTask, ShareTask};
-use crate::task::{Step, then};
-use crate::value::Share;
+use crate::task::{Step, and_then, exchange, then};
+use crate::value::{Share, zip};
 
 /// From this many parties on, multiplication goes through kings.
 pub const KING_FROM: usize = 10;
@@ -17,37 +19,66 @@ impl Shamir {
         self.parties >= KING_FROM
     }
 
-    /// The first `senders` parties send their values to everybody, who reconstructs at 0. One round.
+    /// Sends the parties of `to` their pieces of our vector. The piece `own` of the senders' vectors is interpolated at 0. One round.
+    fn interpolated<D: Domain>(
+        &self,
+        domain: &D,
+        mine: Vec<D::E>,
+        to: Vec<(usize, Range<usize>)>,
+        senders: Vec<usize>,
+        own: Range<usize>,
+    ) -> Result<ClearTask<Self, D::E>> {
+        let points: Vec<D::E> = senders.iter().map(|i| point(domain, *i)).collect();
+        let factors = lagrange(domain, &points, domain.zero())?;
+        let domain = domain.clone();
+        Ok(Box::new(move |p, out| {
+            for (to, piece) in to {
+                out.send(&domain, to, mine.get(piece).ok_or_else(outside)?);
+            }
+            let n = own.len();
+            for from in senders.iter().filter(|from| **from != p.me) {
+                out.expect(&domain, *from, n);
+            }
+            Ok(Box::new(move |p, inbox| {
+                let ours = mine.get(own).ok_or_else(outside)?;
+                let mut sum = vec![domain.zero(); n];
+                for (from, factor) in zip(senders, factors)? {
+                    if from == p.me {
+                        add_scaled(&domain, &mut sum, ours, factor);
+                    } else {
+                        let theirs = inbox.take(&domain, from, n)?;
+                        add_scaled(&domain, &mut sum, &theirs, factor);
+                    }
+                }
+                Ok(Step::Done(sum))
+            }))
+        }))
+    }
+
+    /// Each party gets the shares of the t parties after it. One round.
+    pub(super) fn open_from_next<D: Domain>(
+        &self,
+        domain: &D,
+        mine: Vec<D::E>,
+    ) -> Result<ClearTask<Self, D::E>> {
+        let all = 0..mine.len();
+        let to = (1..=self.threshold).map(|step| self.after(self.me, self.parties - step));
+        let to = to.map(|to| (to, all.clone())).collect();
+        let senders = (0..=self.threshold).map(|step| self.after(self.me, step));
+        self.interpolated(domain, mine, to, senders.collect(), all.clone())
+    }
+
+    /// The first `senders` parties send their values to everybody, who interpolates at 0. One round.
     pub(super) fn open_from_all<D: Domain>(
-        &mut self,
+        &self,
         domain: &D,
         mine: Vec<D::E>,
         senders: usize,
     ) -> Result<ClearTask<Self, D::E>> {
-        let points: Vec<D::E> = (0..senders).map(|i| point(domain, i)).collect();
-        let factors = lagrange(domain, &points, domain.zero())?;
-        let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            let n = mine.len();
-            for to in (0..p.parties).filter(|to| *to != p.me && p.me < senders) {
-                out.send(&domain, to, &mine);
-            }
-            for from in (0..senders).filter(|from| *from != p.me) {
-                out.expect(&domain, from, n);
-            }
-            Ok(Box::new(move |p, inbox| {
-                let mut acc = vec![domain.zero(); n];
-                for (from, factor) in factors.into_iter().enumerate() {
-                    if from == p.me {
-                        add_scaled(&domain, &mut acc, &mine, factor);
-                    } else {
-                        let share = inbox.take(&domain, from, n)?;
-                        add_scaled(&domain, &mut acc, &share, factor);
-                    }
-                }
-                Ok(Step::Done(acc))
-            }))
-        }))
+        let all = 0..mine.len();
+        let to = self.peers().filter(|_| self.me < senders);
+        let to = to.map(|to| (to, all.clone())).collect();
+        self.interpolated(domain, mine, to, (0..senders).collect(), all)
     }
 
     /// Opens product + mask (degree 2t) through kings and takes the mask (degree t) off.
@@ -71,56 +102,28 @@ impl Shamir {
 
     /// Opens a vector through kings: king j opens the j-th piece for everybody. Two rounds.
     pub(super) fn open_through_kings<D: Domain>(
-        &mut self,
+        &self,
         domain: &D,
         mine: Vec<D::E>,
         senders: usize,
     ) -> Result<ClearTask<Self, D::E>> {
-        let points: Vec<D::E> = (0..senders).map(|i| point(domain, i)).collect();
-        let factors = lagrange(domain, &points, domain.zero())?;
-        let piece = mine.len().div_ceil(self.parties).max(1);
-        let total = mine.len();
+        let (total, piece) = (mine.len(), mine.len().div_ceil(self.parties).max(1));
         let range = move |king: usize| (king * piece).min(total)..((king + 1) * piece).min(total);
+        let to = self.peers().filter(|_| self.me < senders);
+        let to = to.map(|king| (king, range(king))).collect();
+        let senders = (0..senders).collect();
+        let piece = self.interpolated(domain, mine, to, senders, range(self.me))?;
         let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
-            let parties = p.parties;
-            for king in (0..parties).filter(|k| *k != p.me && p.me < senders) {
-                let part = mine.get(range(king)).ok_or_else(outside)?;
-                out.send(&domain, king, part);
-            }
-            let own = range(p.me).len();
-            for from in (0..senders).filter(|from| *from != p.me) {
-                out.expect(&domain, from, own);
-            }
-            Ok(Box::new(move |p, inbox| {
-                let mut acc = vec![domain.zero(); own];
-                for (from, factor) in factors.into_iter().enumerate() {
-                    if from == p.me {
-                        let part = mine.get(range(p.me)).ok_or_else(outside)?;
-                        add_scaled(&domain, &mut acc, part, factor);
-                    } else {
-                        let part = inbox.take(&domain, from, own)?;
-                        add_scaled(&domain, &mut acc, &part, factor);
-                    }
-                }
-                Ok(Step::Next(Box::new(move |p, out| {
-                    for to in (0..parties).filter(|to| *to != p.me) {
-                        out.send(&domain, to, &acc);
-                        out.expect(&domain, to, range(to).len());
-                    }
-                    Ok(Box::new(move |p, inbox| {
-                        let mut opened = Vec::with_capacity(total);
-                        for king in 0..parties {
-                            if king == p.me {
-                                opened.extend_from_slice(&acc);
-                            } else {
-                                opened.extend(inbox.take(&domain, king, range(king).len())?);
-                            }
-                        }
-                        Ok(Step::Done(opened))
-                    }))
-                })))
-            }))
+        Ok(and_then(piece, move |p, piece| {
+            let to = p.peers().map(|to| (to, piece.clone())).collect();
+            let from = p.peers().map(|king| (king, range(king).len())).collect();
+            Ok(then(
+                exchange(&domain, to, from),
+                |p: &mut Self, mut pieces| {
+                    pieces.insert(p.me, piece);
+                    Ok(pieces.concat())
+                },
+            ))
         }))
     }
 }
