@@ -10,7 +10,8 @@ use keyquorum_ot::extension::Choices;
 
 use super::triples::blame;
 use super::{Additive, Arithmetic, BITS};
-use crate::task::{SendFn, Step};
+use crate::task::{SendFn, Step, exchange, then};
+use crate::value::zip;
 
 /// A task that makes `lanes` (an even number of) lanes of AND triples.
 pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Additive<A>, ()> {
@@ -63,22 +64,19 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Additive<A>, ()> {
                 p.preprocessing.ands.put([a, b, c]);
                 return Ok(Step::Done(()));
             }
-            let next: SendFn<Additive<A>, ()> = Box::new(move |_, out| {
-                for (peer, correction) in &answers {
-                    out.send(&BITS, *peer, correction);
-                    out.expect(&BITS, *peer, lanes);
-                }
-                Ok(Box::new(move |p, inbox| {
-                    for (peer, strings) in &chosen {
-                        let correction = inbox.take(&BITS, *peer, lanes)?;
+            let from = p.peers().map(|peer| (peer, lanes)).collect();
+            let corrections = exchange(&BITS, answers, from);
+            Ok(Step::Next(then(
+                corrections,
+                move |p: &mut Additive<A>, corrections| {
+                    for ((_, strings), correction) in zip(&chosen, corrections)? {
                         BITS.add_assign(&mut c, strings);
                         BITS.mul_acc(&mut c, &correction, &b);
                     }
                     p.preprocessing.ands.put([a, b, c]);
-                    Ok(Step::Done(()))
-                }))
-            });
-            Ok(Step::Next(next))
+                    Ok(())
+                },
+            )))
         }))
     })
 }

@@ -14,7 +14,7 @@ use keyquorum_ot::product::{self, Operand, Pending, correction_bytes, payload_by
 use super::triples::blame;
 use super::{Additive, Arithmetic, BITS, lane_bits, outside};
 use crate::error::Result;
-use crate::task::{SendFn, Step};
+use crate::task::{SendFn, Step, at_start};
 
 /// The state of one batch.
 struct Chain<A: Arithmetic> {
@@ -54,7 +54,7 @@ type Answers = Vec<(usize, Vec<u8>)>;
 
 /// A task that makes `lanes` lanes of 64 bits.
 pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Additive<A>, ()> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Additive<A>| {
         let domain = p.domain.clone();
         let bits = p.draw_private(&BITS, lanes);
         let chain = Chain {
@@ -64,7 +64,7 @@ pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Additive<A>, ()> {
             payload: domain.half_payload()?,
             domain,
         };
-        step(1, chain, Vec::new(), Vec::new())(p, out)
+        Ok(step(1, chain, Vec::new(), Vec::new()))
     })
 }
 

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
-use crate::task::{SendFn, Step, join, ready, then};
+use crate::task::{SendFn, at_start, join, ready, then};
 use crate::value::Share;
 pub use arithmetic::Arithmetic;
 #[cfg(test)]
@@ -121,7 +121,7 @@ impl<A: Arithmetic> Additive<A> {
         let n = x.len();
         self.preprocessing.need_triples(domain, n);
         let domain = domain.clone();
-        Box::new(move |p, out| {
+        at_start(move |p: &mut Self| {
             let [mut a, b, mut c] = p.preprocessing.take_triples(&domain, n)?;
             let mut masked = x;
             domain.sub_assign(&mut masked, &a);
@@ -129,14 +129,14 @@ impl<A: Arithmetic> Additive<A> {
             let second = masked.get_mut(n..).ok_or_else(outside)?;
             domain.sub_assign(second, &b);
             let task = p.sum_of_all(&domain, masked);
-            then(task, move |_, opened| {
+            Ok(then(task, move |_, opened| {
                 // With e = x − a and f = y − b: x·y = e·y + f·a + c.
                 let (e, f) = opened.split_at(n);
                 domain.mul_acc(&mut c, e, &y);
                 domain.mul_assign(&mut a, f);
                 domain.add_assign(&mut c, &a);
                 Ok(single(group_sums(&domain, c, length)?))
-            })(p, out)
+            }))
         })
     }
 
@@ -144,21 +144,21 @@ impl<A: Arithmetic> Additive<A> {
     fn square(&mut self, x: Vec<A::E>, length: usize) -> ShareTask<Self, A::E> {
         let n = x.len();
         self.preprocessing.squares.need(n);
-        Box::new(move |p, out| {
+        at_start(move |p: &mut Self| {
             let [a, mut c] = p.preprocessing.squares.take(n)?;
             let domain = p.domain.clone();
             let mut masked = x;
             domain.sub_assign(&mut masked, &a);
             let mine = masked.clone();
             let task = p.sum_of_all(&domain, masked);
-            then(task, move |_, e| {
+            Ok(then(task, move |_, e| {
                 // x² = e·(x + a) + c, and x + a = (x − a) + 2a.
                 let mut sum = mine;
                 domain.add_assign(&mut sum, &a);
                 domain.add_assign(&mut sum, &a);
                 domain.mul_acc(&mut c, &e, &sum);
                 Ok(single(group_sums(&domain, c, length)?))
-            })(p, out)
+            }))
         })
     }
 }
@@ -307,11 +307,10 @@ impl<A: Arithmetic> Protocol for Additive<A> {
             return Ok(ready(single(lane_bits(domain, &random, n)?)));
         }
         self.preprocessing.need_bits(lanes(n));
-        Ok(Box::new(move |p, _| {
+        Ok(at_start(move |p: &mut Self| {
             let (_, mut elements) = p.preprocessing.take_bits(lanes(n))?;
             elements.truncate(n);
-            let part = cast(elements)?;
-            Ok(Box::new(move |_, _| Ok(Step::Done(single(part)))))
+            Ok(ready(single(cast(elements)?)))
         }))
     }
 
@@ -331,13 +330,13 @@ impl<A: Arithmetic> Protocol for Additive<A> {
         cut_lanes(&mut masked, n)?;
         self.preprocessing.need_bits(count);
         let domain = domain.clone();
-        Ok(Box::new(move |p, out| {
+        Ok(at_start(move |p: &mut Self| {
             let (random, mut elements) = p.preprocessing.take_bits(count)?;
             BITS.add_assign(&mut masked, &random);
             elements.truncate(n);
             let mut part: Vec<D::E> = cast(elements)?;
             let task = p.sum_of_all(&BITS, masked);
-            then(task, move |p, opened| {
+            Ok(then(task, move |p, opened| {
                 // b = r + c − 2cr for public c = b ⊕ r.
                 let clear = lane_bits(&domain, &opened, n)?;
                 let two = domain.add(domain.one(), domain.one());
@@ -348,7 +347,7 @@ impl<A: Arithmetic> Protocol for Additive<A> {
                 let mut share = single(part);
                 p.add_clear(&domain, &mut share, &clear)?;
                 Ok(share)
-            })(p, out)
+            }))
         }))
     }
 

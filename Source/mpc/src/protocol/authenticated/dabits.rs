@@ -13,7 +13,7 @@ use super::verify::check;
 use super::{Arithmetic, Authenticated, open};
 use crate::budget::{ATTEMPT_BITS, FEWEST_BETS, dabit_buckets};
 use crate::error::{EngineError, Result};
-use crate::task::{SendFn, and_then, ready, then};
+use crate::task::{SendFn, and_then, at_start, ready, then};
 use crate::value::{Share, picked, same, zip};
 
 const LARGEST: usize = 8;
@@ -46,7 +46,7 @@ pub(super) fn need<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<()> {
 /// A task that makes `lanes` (an even number) lanes of 64 daBits.
 pub(super) fn task<A: Arithmetic>(lanes: usize) -> SendFn<Authenticated<A>, ()> {
     let made: SendFn<Authenticated<A>, _> =
-        Box::new(move |p, out| mixed::task(wanted(p.parties, lanes))(p, out));
+        at_start(move |p: &mut Authenticated<A>| Ok(mixed::task(wanted(p.parties, lanes))));
     let summed = and_then(made, move |_, (all, seed): (Vec<Mixed<A>>, _)| {
         let n = 64 * lanes;
         let mut first = None;
@@ -120,10 +120,11 @@ fn sum<A: Arithmetic>(
     let Some(mut term) = terms.pop() else {
         return ready(bit);
     };
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let mut masked = bit.elements.duplicate();
         p.sub(&mut masked, &term.factor)?;
-        and_then(open(masked), move |p: &mut Authenticated<A>, opened| {
+        let opened = open(masked);
+        Ok(and_then(opened, move |p: &mut Authenticated<A>, opened| {
             let minus_two = p.domain.neg(p.domain.add(p.domain.one(), p.domain.one()));
             term.product.combine(&term.bit.elements, |product, c| {
                 p.domain.mul_acc(product, &opened, c);
@@ -135,7 +136,7 @@ fn sum<A: Arithmetic>(
                 *word ^= other;
             }
             Ok(sum(bit, terms))
-        })(p, out)
+        }))
     })
 }
 

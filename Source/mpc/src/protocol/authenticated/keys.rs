@@ -51,7 +51,7 @@ use super::verify::check_each;
 use super::{Arithmetic, Authenticated};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError};
-use crate::task::{SendFn, and_then};
+use crate::task::{SendFn, and_then, at_start};
 use crate::value::Share;
 
 /// −log2 of the probability that wrong keys pass.
@@ -81,7 +81,7 @@ pub(super) fn test_stored<A: Arithmetic>(
     stored: Share<A::E>,
 ) -> SendFn<Authenticated<A>, ()> {
     p.preprocessing.randoms.need(stored.len());
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let fresh = Share {
             parts: p.preprocessing.randoms.take(stored.len())?.into(),
         };
@@ -92,7 +92,7 @@ pub(super) fn test_stored<A: Arithmetic>(
             Site::StoredKeyOpening,
             Site::StoredKeySums,
         );
-        open_and_verify(sites, difference)(p, out)
+        Ok(open_and_verify(sites, difference))
     })
 }
 
@@ -101,24 +101,24 @@ fn open_and_verify<A: Arithmetic>(
     (which, opening, sums): (Check, Site, Site),
     share: Share<A::E>,
 ) -> SendFn<Authenticated<A>, ()> {
-    Box::new(move |p, out| {
+    at_start(move |_: &mut Authenticated<A>| {
         let opened = open_summands(opening, share.part(0)?.to_vec(), 0);
-        and_then(opened, move |_, values| {
+        Ok(and_then(opened, move |_, values| {
             Ok(check_each((which, sums), share, values))
-        })(p, out)
+        }))
     })
 }
 
 /// The check that everybody has one key towards all. Five rounds.
 pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let n = elements(p);
         let given = Given {
             owner: None,
             n,
             values: Some(p.draw(n)),
         };
-        and_then(
+        Ok(and_then(
             authenticate(vec![given]),
             |p: &mut Authenticated<A>, mut shares| {
                 let share = shares.pop();
@@ -130,6 +130,6 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
                 let site = (Check::ElementKeys, Site::KeyOpening, Site::KeySums);
                 Ok(open_and_verify(site, share))
             },
-        )(p, out)
+        ))
     })
 }

@@ -39,7 +39,7 @@ use super::{Arithmetic, BITS, Channel};
 use super::{ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes};
 use crate::adversary::{Corruption, Site};
 use crate::error::{EngineError, Result};
-use crate::task::{SendFn, Step, then, within};
+use crate::task::{SendFn, Step, at_start, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
 pub use descriptors::{MASCOT, SPDZ2K};
@@ -110,9 +110,9 @@ impl<A: Arithmetic> Drop for Authenticated<A> {
 fn exposing<A: Arithmetic, V: 'static>(
     task: SendFn<Authenticated<A>, V>,
 ) -> SendFn<Authenticated<A>, V> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         p.exposed = true;
-        task(p, out)
+        Ok(task)
     })
 }
 
@@ -266,7 +266,7 @@ impl<A: Arithmetic> Authenticated<A> {
     /// [`Authenticated::beaver`] with triples that were asked for.
     fn multiply(x: Share<A::E>, y: Share<A::E>, length: usize) -> ShareTask<Self, A::E> {
         let n = x.len();
-        Box::new(move |p, out| {
+        at_start(move |p: &mut Self| {
             let [a, am, b, bm, c, cm] = p.preprocessing.triples.take(n)?;
             let (a, b) = (Share { parts: vec![a, am] }, Share { parts: vec![b, bm] });
             let mut c = Share { parts: vec![c, cm] };
@@ -275,7 +275,7 @@ impl<A: Arithmetic> Authenticated<A> {
             let mut second = y.duplicate();
             p.sub(&mut second, &b)?;
             masked.append(&second)?;
-            then(open(masked), move |p: &mut Self, opened| {
+            Ok(then(open(masked), move |p: &mut Self, opened| {
                 // With e = x − a and f = y − b: x·y = e·y + f·a + c.
                 let (e, f) = opened.split_at(n);
                 c.combine(&y, |c, y| p.domain.mul_acc(c, e, y))?;
@@ -286,7 +286,7 @@ impl<A: Arithmetic> Authenticated<A> {
                 Ok(Share {
                     parts: parts.collect::<Result<_>>()?,
                 })
-            })(p, out)
+            }))
         })
     }
 
@@ -299,7 +299,7 @@ impl<A: Arithmetic> Authenticated<A> {
     /// [`Authenticated::convert`] with random bits that were asked for.
     fn converted(mut masked: Share<u64>, n: usize) -> ShareTask<Self, A::E> {
         let count = lanes(n);
-        Box::new(move |p, out| {
+        at_start(move |p: &mut Self| {
             for part in &mut masked.parts {
                 cut_lanes(part, n)?;
             }
@@ -307,11 +307,11 @@ impl<A: Arithmetic> Authenticated<A> {
             masked.combine(&random, |bits, random| BITS.add_assign(bits, random))?;
             elements.parts.iter_mut().for_each(|part| part.truncate(n));
             let opened = within(p.bits.open(masked), bits::<A>);
-            then(opened, move |p, opened| {
+            Ok(then(opened, move |p, opened| {
                 let clear = lane_bits(&p.domain, &opened, n)?;
                 p.flip(&mut elements, &clear)?;
                 Ok(elements)
-            })(p, out)
+            }))
         })
     }
 

@@ -7,7 +7,7 @@ use super::{Arithmetic, Authenticated, exposing};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::protocol::ClearTask;
-use crate::task::{SendFn, Step, then};
+use crate::task::{SendFn, Step, at_start, then};
 use crate::value::Share;
 
 impl<A: Arithmetic> Authenticated<A> {
@@ -44,13 +44,12 @@ impl<A: Arithmetic> Authenticated<A> {
         if self.overflow().is_some() {
             self.preprocessing.randoms.need(share.len());
         }
-        Box::new(move |p, out| {
+        at_start(move |p: &mut Self| {
             let mut share = share;
             p.mask_overflow(&mut share)?;
-            then(
-                open_shifted(share, zeros),
-                |p, values| Ok(p.reduced(values)),
-            )(p, out)
+            Ok(then(open_shifted(share, zeros), |p, values| {
+                Ok(p.reduced(values))
+            }))
         })
     }
 
@@ -107,13 +106,13 @@ fn open_shifted<A: Arithmetic>(
     share: Share<A::E>,
     zeros: u32,
 ) -> ClearTask<Authenticated<A>, A::E> {
-    Box::new(move |p, out| {
+    at_start(move |_: &mut Authenticated<A>| {
         let summands = share.part(0)?.to_vec();
         let opened = open_summands(Site::Opening, summands, zeros);
-        then(opened, move |p: &mut Authenticated<A>, sum| {
+        Ok(then(opened, move |p: &mut Authenticated<A>, sum| {
             p.note(&share, &sum)?;
             Ok(sum)
-        })(p, out)
+        }))
     })
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
 use crate::protocol::{Arithmetic, ClearTask, EdaBits, Protocol, ShareTask, cast, lanes};
-use crate::task::{SendFn, Step, then, within};
+use crate::task::{SendFn, at_start, ready, then, within};
 use crate::value::Share;
 
 fn no_bits<T>() -> Result<T> {
@@ -93,10 +93,9 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
             return Ok(then(task, |_, share| known(share)));
         }
         self.preprocessing.randoms.need(n);
-        Ok(Box::new(move |p, _| {
+        Ok(at_start(move |p: &mut Self| {
             let parts = p.preprocessing.randoms.take(n)?.into();
-            let share = known(Share { parts })?;
-            Ok(Box::new(move |_, _| Ok(Step::Done(share))))
+            Ok(ready(known(Share { parts })?))
         }))
     }
 
@@ -189,11 +188,10 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
             return no_bits();
         }
         self.preprocessing.need_bits(lanes(n));
-        Ok(Box::new(move |p, _| {
+        Ok(at_start(move |p: &mut Self| {
             let (_, mut elements) = p.preprocessing.take_bits(lanes(n))?;
             elements.parts.iter_mut().for_each(|part| part.truncate(n));
-            let share = known(elements)?;
-            Ok(Box::new(move |_, _| Ok(Step::Done(share))))
+            Ok(ready(known(elements)?))
         }))
     }
 

@@ -7,7 +7,7 @@ use super::binary::{Toss, finish_challenge, start_toss};
 use super::values::{Given, MASKS, authenticate, check_sums};
 use super::{Arithmetic, Authenticated, bits};
 use crate::error::Result;
-use crate::task::{SendFn, and_then, join, then, within};
+use crate::task::{SendFn, and_then, at_start, join, then, within};
 use crate::value::{Share, same, zip};
 
 /// Items that are opened, so that not all can be wrong: one lane.
@@ -27,7 +27,7 @@ pub(super) fn shared<A: Arithmetic>(
     n: usize,
     elements: impl Fn(&mut Authenticated<A>, &[u64]) -> Result<Zeroizing<Vec<A::E>>> + Send + 'static,
 ) -> SendFn<Authenticated<A>, (Vec<Private<A>>, Toss)> {
-    let given: SendFn<Authenticated<A>, _> = Box::new(move |p, out| {
+    let given: SendFn<Authenticated<A>, _> = at_start(move |p: &mut Authenticated<A>| {
         let mut packed = Vec::with_capacity(p.parties);
         let mut list = Vec::with_capacity(p.parties);
         for owner in 0..p.parties {
@@ -50,11 +50,11 @@ pub(super) fn shared<A: Arithmetic>(
                 values,
             });
         }
-        join(
+        Ok(join(
             authenticate(list),
             within(start_toss(), bits::<A>),
             |_, elements, toss| Ok((packed, elements, toss)),
-        )(p, out)
+        ))
     });
     let tossed = and_then(given, |_, (packed, elements, toss)| {
         let toss = within(finish_challenge(toss), bits::<A>);

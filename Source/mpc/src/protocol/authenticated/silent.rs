@@ -49,7 +49,7 @@ use crate::adversary::Site;
 use crate::error::{EngineError, Result};
 use crate::protocol::items::Items;
 use crate::protocol::{BITS, lanes};
-use crate::task::{SendFn, Step, and_then, join, then, within};
+use crate::task::{SendFn, Step, and_then, at_start, join, then, within};
 use crate::value::{Share, zip};
 
 /// Bits of the shortest prime.
@@ -175,7 +175,7 @@ pub(super) fn task<A: Arithmetic>(fills: Vec<Fill>) -> SendFn<Authenticated<A>, 
 
 /// What batches begin with: from the pools, or made without check. One round.
 fn begin<A: Arithmetic>(fills: Vec<Fill>) -> SendFn<Authenticated<A>, Vec<Begun<A>>> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let (mut pooled, mut given) = (Vec::new(), Vec::new());
         for fill in &fills {
             let (owner, n) = (fill.owner, fill.shape.base());
@@ -200,7 +200,7 @@ fn begin<A: Arithmetic>(fills: Vec<Fill>) -> SendFn<Authenticated<A>, Vec<Begun<
             })
             .collect();
         let authenticated = authenticate(given);
-        then(
+        Ok(then(
             authenticated,
             move |p: &mut Authenticated<A>, mut shares| {
                 // Shares of the MACs; the elements stay with their owner.
@@ -221,7 +221,7 @@ fn begin<A: Arithmetic>(fills: Vec<Fill>) -> SendFn<Authenticated<A>, Vec<Begun<
                 }
                 Ok(begun)
             },
-        )(p, out)
+        ))
     })
 }
 

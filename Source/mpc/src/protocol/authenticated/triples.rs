@@ -36,7 +36,7 @@ use super::verify::public;
 use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
-use crate::task::{SendFn, Step, and_then, join, then, within};
+use crate::task::{SendFn, Step, and_then, at_start, join, then, within};
 use crate::value::Share;
 
 fn blame(peer: usize) -> impl Fn(OtError) -> EngineError {
@@ -160,7 +160,7 @@ fn start<A: Arithmetic>(n: usize) -> SendFn<Authenticated<A>, (Batch<A>, Committ
 /// The consistency check of the OTs. One round.
 fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>, Batch<A>> {
     let seed = first_half(seed);
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let mut proofs = vec![Vec::new(); p.parties];
         let mut hashes = Vec::new();
         for (i, (peer, ours)) in batch.received.iter().enumerate() {
@@ -174,7 +174,7 @@ fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>
         }
         let expected = vec![PROOF_BYTES; p.parties];
         let exchanged = within(exchange(proofs, expected), bits::<A>);
-        then(exchanged, move |p, messages| {
+        Ok(then(exchanged, move |p, messages| {
             // Whether a proof fits depends on our secrets.
             let guard = Arc::clone(&p.bits.guard);
             guard.verdict(|| {
@@ -194,7 +194,7 @@ fn prove<A: Arithmetic>(batch: Batch<A>, seed: &Toss) -> SendFn<Authenticated<A>
                 }
             }
             Ok(batch)
-        })(p, out)
+        }))
     })
 }
 

@@ -13,7 +13,7 @@ use super::verify::public;
 use super::{Arithmetic, Authenticated, bits, open};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
-use crate::task::{SendFn, Step, and_then, join, then, within};
+use crate::task::{SendFn, Step, and_then, at_start, join, then, within};
 use crate::value::{Share, same, zip};
 
 /// Elements that get MACs.
@@ -124,7 +124,7 @@ pub(super) fn check_sums<A: Arithmetic>(
     seed: &Toss,
 ) -> SendFn<Authenticated<A>, Vec<Share<A::E>>> {
     let seed = *seed;
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let mut stream = public(&seed, 1);
         let mut sums = Share::zeros(super::PARTS, 0);
         for share in &mut shares {
@@ -143,7 +143,7 @@ pub(super) fn check_sums<A: Arithmetic>(
                 }
             }
         }
-        then(open(sums), move |_, _| Ok(shares))(p, out)
+        Ok(then(open(sums), move |_, _| Ok(shares)))
     })
 }
 
@@ -166,7 +166,7 @@ pub(super) fn checked<A: Arithmetic>(
 pub(super) fn random_elements<A: Arithmetic>(
     wanted: Vec<(Option<usize>, usize)>,
 ) -> SendFn<Authenticated<A>, ()> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let mut list = Vec::with_capacity(wanted.len());
         let mut known = Vec::with_capacity(wanted.len());
         for (owner, n) in &wanted {
@@ -182,7 +182,7 @@ pub(super) fn random_elements<A: Arithmetic>(
                 values,
             });
         }
-        then(checked(list), move |p, shares| -> Result<()> {
+        Ok(then(checked(list), move |p, shares| -> Result<()> {
             let made = zip(shares, known)?;
             for ((owner, _), (mut share, known)) in zip(wanted, made)? {
                 let mut parts = std::mem::take(&mut share.parts).into_iter();
@@ -195,6 +195,6 @@ pub(super) fn random_elements<A: Arithmetic>(
                 }
             }
             Ok(())
-        })(p, out)
+        }))
     })
 }

@@ -18,7 +18,7 @@ use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
 use crate::mac_key::checks::Sums;
-use crate::task::{SendFn, and_then, join, ready, then, within};
+use crate::task::{SendFn, and_then, at_start, join, ready, then, within};
 use crate::value::{Share, same, zip};
 
 /// Elements that may be opened before they are verified: 4 MB.
@@ -67,7 +67,7 @@ fn challenge<A: Arithmetic>() -> SendFn<Authenticated<A>, Toss> {
 
 /// Verifies everything that was opened before it starts. Four rounds, five among more than two parties.
 pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let mut differences = take(&mut p.verifier.differences);
         let sums = and_then(challenge(), move |p: &mut Authenticated<A>, seed| {
             let mut sums = combinations(&p.domain, &differences, &seed);
@@ -97,7 +97,7 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
             }))
         });
         let bits = within(binary::check(), bits::<A>);
-        join(sums, bits, |_, (), ()| Ok(()))(p, out)
+        Ok(join(sums, bits, |_, (), ()| Ok(())))
     })
 }
 
@@ -106,9 +106,9 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
 /// compares what all received before, and the second one the commitments: no honest party opens its σ_i while honest parties have different values, and none accepts
 /// while they have different commitments. Two rounds; many values, or bits: those of [`check`].
 pub(super) fn check_deferred<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         if p.bits.unchecked() || p.verifier.pending() > MOST_SINGLE {
-            return check()(p, out);
+            return Ok(check());
         }
         let mut differences = Zeroizing::new(take(&mut p.verifier.differences));
         if p.parties > 2 {
@@ -125,7 +125,7 @@ pub(super) fn check_deferred<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
             commit_comparing(sums_of(&p.domain), bytes.collect()),
             bits::<A>,
         );
-        and_then(committed, move |_, committed| {
+        Ok(and_then(committed, move |_, committed| {
             let ours = committed.ours();
             Ok(then(
                 within(reveal_sums_comparing(committed), bits::<A>),
@@ -137,7 +137,7 @@ pub(super) fn check_deferred<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
                     p.bits.guard.verified(&ours)
                 },
             ))
-        })(p, out)
+        }))
     })
 }
 
@@ -148,7 +148,7 @@ pub(super) fn check_each<A: Arithmetic>(
     share: Share<A::E>,
     values: Vec<A::E>,
 ) -> SendFn<Authenticated<A>, ()> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Authenticated<A>| {
         let mut differences = p.differences(&share, &values)?;
         p.adversary
             .change_elements(site, None, &p.domain, &mut differences);
@@ -158,7 +158,7 @@ pub(super) fn check_each<A: Arithmetic>(
             commit_and_compare(sums_of(&p.domain), bytes.collect()),
             bits::<A>,
         );
-        and_then(committed, move |_, committed| {
+        Ok(and_then(committed, move |_, committed| {
             let ours = committed.ours();
             Ok(then(
                 within(reveal_sums(committed), bits::<A>),
@@ -170,7 +170,7 @@ pub(super) fn check_each<A: Arithmetic>(
                     p.bits.guard.verified(&ours)
                 },
             ))
-        })(p, out)
+        }))
     })
 }
 

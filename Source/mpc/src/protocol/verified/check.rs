@@ -18,7 +18,7 @@ use super::extension::{Extension, Itself};
 use super::pending::Joined;
 use super::{Product, Verifiable, Verified, inner};
 use crate::error::{Check, EngineError, Result};
-use crate::task::{SendFn, and_then, then, within};
+use crate::task::{SendFn, and_then, at_start, then, within};
 use crate::value::{Share, zip};
 
 /// Wrong products pass with probability below 2^-40.
@@ -194,13 +194,13 @@ pub(super) fn with_random<P: Verifiable, A: Domain, F: Domain, V: 'static>(
     n: usize,
     f: impl FnOnce(&mut Verified<P, A>, Share<F::E>) -> Result<Task<P, A, V>> + Send + 'static,
 ) -> Task<P, A, V> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Verified<P, A>| {
         if p.inner.random_is_local() {
             let share = p.inner.random_local(&domain, n)?;
-            return f(p, share)?(p, out);
+            return Ok(f(p, share)?);
         }
         let random = within(p.inner.random(&domain, n)?, inner);
-        and_then(random, f)(p, out)
+        Ok(and_then(random, f))
     })
 }
 
@@ -213,7 +213,7 @@ pub(super) fn reduce<P: Verifiable, A: Domain, X: Extension>(
     let Some(variables) = steps.next() else {
         return last(extension, claims, None);
     };
-    Box::new(move |p, out| {
+    at_start(move |p: &mut Verified<P, A>| {
         let mut summands = Vec::new();
         for claim in &mut claims {
             let unit = extension.degree() << variables;
@@ -242,7 +242,7 @@ pub(super) fn reduce<P: Verifiable, A: Domain, X: Extension>(
                 }))
             },
         );
-        next(p, out)
+        Ok(next)
     })
 }
 

@@ -40,7 +40,7 @@ use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
 use crate::guard::Guard;
 use crate::protocol::{BITS, Channel};
-use crate::task::{SendFn, Step, and_then, join, then};
+use crate::task::{SendFn, Step, and_then, at_start, join, ready, then};
 use crate::value::{Share, zip};
 use openings::open;
 use preprocessing::Preprocessing;
@@ -193,9 +193,9 @@ impl AuthenticatedBits {
     /// Uniform bits that nobody knows, made before.
     pub fn random(&mut self, lanes: usize) -> SendFn<Self, Share<u64>> {
         self.preprocessing.random.need(lanes);
-        Box::new(move |p, _| {
+        at_start(move |p: &mut Self| {
             let [share] = p.preprocessing.random.take(lanes)?;
-            Ok(Box::new(move |_, _| Ok(Step::Done(share))))
+            Ok(ready(share))
         })
     }
 
@@ -292,7 +292,7 @@ impl AuthenticatedBits {
     /// [`AuthenticatedBits::and`] with triples that were asked for, of operands of one size.
     fn product(x: Share<u64>, y: Share<u64>) -> SendFn<Self, Share<u64>> {
         let lanes = x.len();
-        Box::new(move |p, out| {
+        at_start(move |p: &mut Self| {
             let [a, b, mut c] = p.preprocessing.ands.take(lanes)?;
             for share in [&x, &y, &a, &b, &c] {
                 share.check(PARTS, lanes)?;
@@ -306,7 +306,7 @@ impl AuthenticatedBits {
                 masked.parts.push(sums.map(|(v, mask)| v ^ mask).collect());
             }
             drop(b);
-            then(open(masked), move |_, opened| {
+            Ok(then(open(masked), move |_, opened| {
                 // With e = x ⊕ a and f = y ⊕ b: x·y = c ⊕ e·y ⊕ f·a.
                 let (e, f) = opened.split_at(lanes);
                 for ((c, y), a) in c.parts.iter_mut().zip(&y.parts).zip(&a.parts) {
@@ -315,7 +315,7 @@ impl AuthenticatedBits {
                     }
                 }
                 Ok(c)
-            })(p, out)
+            }))
         })
     }
 

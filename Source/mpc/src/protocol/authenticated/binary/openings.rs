@@ -7,7 +7,7 @@ use super::{AuthenticatedBits, add};
 use crate::adversary::Site;
 use crate::error::Result;
 use crate::protocol::BITS;
-use crate::task::{SendFn, Step, then};
+use crate::task::{SendFn, Step, at_start, then};
 use crate::value::Share;
 
 impl AuthenticatedBits {
@@ -27,14 +27,14 @@ impl AuthenticatedBits {
     ) -> Result<SendFn<Self, Option<Zeroizing<Vec<u64>>>>> {
         let lanes = share.len();
         self.preprocessing.input(receiver)?.need(lanes);
-        Ok(Box::new(move |p, out| {
+        Ok(at_start(move |p: &mut Self| {
             let (mask, known) = p.preprocessing.input(receiver)?.take(lanes)?;
             let mut share = share;
             add(&mut share, &mask)?;
-            then(open(share), move |p, mut opened| {
+            Ok(then(open(share), move |p, mut opened| {
                 BITS.add_assign(&mut opened, &known);
                 Ok((p.me == receiver).then(|| Zeroizing::new(opened)))
-            })(p, out)
+            }))
         }))
     }
 }

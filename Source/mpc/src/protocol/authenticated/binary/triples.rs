@@ -11,7 +11,7 @@ use super::leaky::Triples;
 use super::verify::{Toss, check, finish_toss, first_half, start_toss};
 use super::{AuthenticatedBits, PARTS, buckets, leaky, open};
 use crate::error::{EngineError, Result};
-use crate::task::{SendFn, Step, and_then, join, then, then_maybe};
+use crate::task::{SendFn, Step, and_then, at_start, join, then, then_maybe};
 use crate::value::{Share, picked};
 
 /// Leaky triples that are made at once, in lanes, all peers together: bounds memory, about 100 bytes a triple and peer.
@@ -76,16 +76,17 @@ pub(super) fn task(lanes: usize) -> SendFn<AuthenticatedBits, ()> {
 
 /// Collects this many lanes of leaky triples, chunk after chunk.
 fn collect(lanes: usize, mut words: Words) -> SendFn<AuthenticatedBits, Words> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         let most = (CHUNK / (p.parties - 1).max(1)).next_multiple_of(2);
         let now = lanes.min(most);
-        then_maybe(leaky::task(now), move |_, triples| -> Result<_> {
+        let triples = leaky::task(now);
+        Ok(then_maybe(triples, move |_, triples| {
             words.push(&triples)?;
             Ok(match lanes - now {
                 0 => Step::Done(words),
                 rest => Step::Next(collect(rest, words)),
             })
-        })(p, out)
+        }))
     })
 }
 

@@ -18,7 +18,7 @@ use crate::adversary::Site;
 use crate::error::{Check, EngineError, Result};
 use crate::mac_key::checks::{Commitment, Record, Sums};
 use crate::protocol::BITS;
-use crate::task::{SendFn, Step, and_then, join, then};
+use crate::task::{SendFn, Step, and_then, at_start, join, then};
 use crate::value::{Share, zip};
 use keyquorum_math::Domain;
 
@@ -124,7 +124,7 @@ pub(in super::super) fn exchange(
 
 /// Sends the same to everybody and gets as much from each; returns all by party.
 fn to_all(site: Site, message: Vec<u8>) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         let expected = vec![message.len(); p.parties];
         let mut messages = vec![message; p.parties];
         for (party, message) in messages.iter_mut().enumerate() {
@@ -132,10 +132,10 @@ fn to_all(site: Site, message: Vec<u8>) -> SendFn<AuthenticatedBits, Vec<Vec<u8>
         }
         let ours = messages.get(p.me).cloned();
         let ours = ours.ok_or_else(|| missing(p.me))?;
-        then(exchange(messages, expected), move |p, mut all| {
+        Ok(then(exchange(messages, expected), move |p, mut all| {
             *of_mut(&mut all, p.me)? = ours;
             Ok(all)
-        })(p, out)
+        }))
     })
 }
 
@@ -184,12 +184,12 @@ pub(crate) fn commitment(party: usize, number: u64, opening: &[u8]) -> Commitmen
 
 /// Commits to a value, which is as long at all parties. One round.
 fn commit(value: Vec<u8>) -> SendFn<AuthenticatedBits, Committed> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         let (mine, number) = p.opening(&value);
         let hash = commitment(p.me, number, &mine).to_vec();
-        then(broadcast(Site::Commitment, hash), move |_, all| {
+        Ok(then(broadcast(Site::Commitment, hash), move |_, all| {
             Ok(Committed { mine, number, all })
-        })(p, out)
+        }))
     })
 }
 
@@ -210,7 +210,7 @@ pub(in super::super) fn commit_sums(
     sums: Sums,
     value: Vec<u8>,
 ) -> SendFn<AuthenticatedBits, CommittedSums> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         let (mine, index) = p.opening(&value);
         let record = Record {
             me: p.me as u16,
@@ -224,14 +224,14 @@ pub(in super::super) fn commit_sums(
         };
         p.guard.notes_check(&record)?;
         let hash = record.ours.to_vec();
-        then(broadcast(Site::Commitment, hash), move |_, all| {
+        Ok(then(broadcast(Site::Commitment, hash), move |_, all| {
             let committed = Committed {
                 mine,
                 number: index,
                 all,
             };
             Ok(CommittedSums { committed, record })
-        })(p, out)
+        }))
     })
 }
 
@@ -264,7 +264,7 @@ fn reveal(committed: Committed) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
 pub(in super::super) fn reveal_sums(
     sums: CommittedSums,
 ) -> SendFn<AuthenticatedBits, Vec<Vec<u8>>> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         let CommittedSums {
             committed,
             mut record,
@@ -274,16 +274,16 @@ pub(in super::super) fn reveal_sums(
             .collect::<std::result::Result<_, _>>()
             .map_err(|_| EngineError::uneven())?;
         p.guard.notes_check(&record)?;
-        reveal(committed)(p, out)
+        Ok(reveal(committed))
     })
 }
 
 /// First half of a coin toss: everybody commits to random bytes.
 pub(in super::super) fn start_toss() -> SendFn<AuthenticatedBits, Committed> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         let mut random = vec![0; 32];
         p.private.fill(&mut random);
-        commit(random)(p, out)
+        Ok(commit(random))
     })
 }
 
@@ -303,9 +303,9 @@ pub(in super::super) fn finish_toss(committed: Committed) -> SendFn<Authenticate
 /// [`finish_toss`] of what decides whether a deviation of before is noticed: who gets it first sees that, and may break off instead of
 /// giving its own. Until [`Guard::answered`](crate::guard::Guard::answered) whatever goes wrong is an attempt, which is counted.
 pub(in super::super) fn finish_challenge(committed: Committed) -> SendFn<AuthenticatedBits, Toss> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         p.guard.challenged()?;
-        finish_toss(committed)(p, out)
+        Ok(finish_toss(committed))
     })
 }
 
@@ -317,13 +317,13 @@ pub(in super::super) fn commit_and_compare(
     sums: Sums,
     value: Vec<u8>,
 ) -> SendFn<AuthenticatedBits, CommittedSums> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         if p.parties == 2 {
-            return commit_sums(sums, value)(p, out);
+            return Ok(commit_sums(sums, value));
         }
-        and_then(commit_sums(sums, value), |_, committed| {
+        Ok(and_then(commit_sums(sums, value), |_, committed| {
             Ok(then(compare(), |_, ()| Ok(committed)))
-        })(p, out)
+        }))
     })
 }
 
@@ -353,10 +353,10 @@ fn comparing<V: Send + 'static>(
 }
 
 fn compare() -> SendFn<AuthenticatedBits, ()> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         let mine = p.verifier.digest();
         let said = to_all(Site::Transcript, mine.clone());
-        then(said, move |p, all| {
+        Ok(then(said, move |p, all| {
             let Some(peer) = all.iter().position(|theirs| *theirs != mine) else {
                 return Ok(());
             };
@@ -368,16 +368,16 @@ fn compare() -> SendFn<AuthenticatedBits, ()> {
                 ),
             );
             p.adversary.judge::<()>(Err(failed)).map(drop)
-        })(p, out)
+        }))
     })
 }
 
 /// Verifies everything that was opened before it starts. Four rounds, five among more than two parties.
 pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
-    Box::new(move |p, out| {
+    at_start(move |p: &mut AuthenticatedBits| {
         let mut rows = take(&mut p.verifier.rows);
         let task = and_then(start_toss(), |_, toss| Ok(finish_challenge(toss)));
-        and_then(task, move |p: &mut AuthenticatedBits, seed| {
+        Ok(and_then(task, move |p: &mut AuthenticatedBits, seed| {
             let hash = LinearHash::new(&seed);
             let mut sums = Vec::with_capacity(16 * MAC_BITS);
             rows.resize_with(MAC_BITS, Vec::new);
@@ -397,7 +397,7 @@ pub(in super::super) fn check() -> SendFn<AuthenticatedBits, ()> {
                     p.guard.answered()
                 }))
             }))
-        })(p, out)
+        }))
     })
 }
 
