@@ -140,7 +140,7 @@ tfhe: build tfhe-example
 
 bench-tfhe check-tfhe: build tfhe-bridge
 	cd Source/tfhe && cargo build --release --locked -q --example measure
-	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) -m keyquorum.bench.tfhe $(if $(filter check-tfhe,$@),results $(CHECK),keys)
+	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) -m bench.tfhe $(if $(filter check-tfhe,$@),results $(CHECK),keys)
 
 test-tfhe-bridge: tools
 	cd Source/tfhe && cargo fmt --check && cargo clippy --release --locked --all-targets -q -- -D warnings
@@ -152,28 +152,28 @@ test-containers: build
 	docker/test.sh
 
 bench-toprf: build
-	$(PY) -m keyquorum.bench.toprf
+	$(PY) -m bench.toprf
 
 structure:
 	python3 Scripts/structure.py
 
 bench-served: build
-	$(PY) -m keyquorum.bench.service $(if $(ADD),--add)
+	$(PY) -m bench.service $(if $(ADD),--add)
 
 bench-lisss: build
-	$(PY) -m keyquorum.bench.lisss
+	$(PY) -m bench.toprf.lisss
 
 bench-verified: build
-	$(PY) -m keyquorum.bench.verified
+	$(PY) -m bench.primitives verified
 
 bench-ajax: build
-	$(PY) -m keyquorum.bench.ajax
+	$(PY) -m bench.decryption.ajax keys
 
 bench-paper004: build
-	$(PY) -m keyquorum.bench.paper004
+	$(PY) -m bench.paper004
 
 parity: build
-	$(PY) -m keyquorum.bench.parity
+	$(PY) -m bench.parity
 
 differential: build
 	$(PY) -m tests.differential $(if $(SEED),--seed $(SEED))
@@ -201,7 +201,7 @@ fuzz: build
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),20) --jobs 1 $(if $(SEED),--seed $(SEED)) $(if $(INPUT),--input $(INPUT)) $(TARGETS)
 
 bench-dishonest: build
-	$(PY) -m keyquorum.bench.dishonest
+	$(PY) -m bench.primitives dishonest
 
 BENCH := $(VENV)/bin/keyquorum bench all $(if $(FRESH),--fresh)
 
@@ -220,15 +220,15 @@ bench: build
 	exit $$status
 
 bench-decrypt: build
-	$(PY) -m keyquorum.bench.decrypt
-	$(PY) -m keyquorum.bench.latency
-	$(PY) -m keyquorum.bench.latency --macs --parties 2,4,8
+	$(PY) -m bench.decryption.decrypt
+	$(PY) -m bench.decryption.latency
+	$(PY) -m bench.decryption.latency --macs --parties 2,4,8
 
 check-decrypt: build
-	$(PY) -m keyquorum.bench.exactness $(if $(ITEMS),--items $(ITEMS)) $(if $(RECORD),--record)
+	$(PY) -m bench.decryption.exactness $(if $(ITEMS),--items $(ITEMS)) $(if $(RECORD),--record)
 
 bench-keygen: build
-	$(PY) -m keyquorum.bench.keygen
+	$(PY) -m bench.keygen
 	$(PY) Scripts/figures.py
 
 docs: build

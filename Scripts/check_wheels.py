@@ -51,6 +51,9 @@ def check_wheel(wheel: Path) -> str:
     missing = [name for name in NEEDED if f"keyquorum/{name}" not in names]
     if missing:
         raise WheelError(f"{wheel.name}: {missing[0]} is missing")
+    foreign = [name for name in names if not name.startswith(("keyquorum/", "keyquorum-", "keyquorum.libs/"))]
+    if foreign:
+        raise WheelError(f"{wheel.name}: {foreign[0]} is no part of the package")
     if "keyquorum/_engine.abi3.so" not in names:
         raise WheelError(f"{wheel.name}: no extension with the stable ABI")
     if match[1].startswith("manylinux"):

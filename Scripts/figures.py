@@ -171,7 +171,7 @@ def latencies() -> list[str]:
     lines = [
         "",
         "A single decryption of an LWE ciphertext with preprocessing of a pool over simulated links of 1 ms ping: medians of the decryptions of a run, then of the runs, until party 0 has the message; "
-        f"all parties on {rows[0]['cores']} cores, whose processor time adds up: `python -m keyquorum.bench.latency`, with `--macs`. Beside it the figures of paper 000 for this ping "
+        f"all parties on {rows[0]['cores']} cores, whose processor time adds up: `python -m bench.decryption.latency`, with `--macs`. Beside it the figures of paper 000 for this ping "
         "(other hardware; whether they include MACs is not said).",
         "",
         "| rounding | protocol | parties | opening | ms (least, most) | CPU of all, ms | decryptions, runs | paper 000, ms |",
@@ -304,7 +304,7 @@ def ajax() -> list[str]:
         lines += [
             "",
             f"Table 1 of Ajax, for one ciphertext of a batch of {int(decryptions[0]['items']):,}: t + 1 additive parties on one machine ({decryptions[0]['cores']} cores), links simulated: "
-            "`python -m keyquorum.bench.decrypt --table ajax1`.",
+            "`python -m bench.decryption.ajax decryptions`.",
             "",
             "| t | link | method | set | bits | online, ms | total, ms | Ajax, online | Ajax, total | Noah's Ark, online |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",

@@ -14,7 +14,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("cli",),
     ("inspection",),
-    ("bench",),
+    ("sweep",),
     ("report",),
     ("toprf",),
     ("cnn", "deploy", "serve", "terminal"),
@@ -127,6 +127,13 @@ def test_no_circles_of_folders(known: dict[str, Path]) -> None:
     for name, others in graph_of(known).items():
         folders[floor_of(name)] += [floor_of(other) for other in others if floor_of(other) != floor_of(name)]
     assert circles(folders) == []
+
+
+def test_benchmarks_lie_above_the_package(known: dict[str, Path]) -> None:
+    """``harness/bench`` imports the package, which does not import it and so can be installed alone."""
+    benches = modules(HARNESS / "bench")
+    assert len(benches) > 20 and [f"{path}:{line}" for name, path in known.items() for _, line in imported(name, path, benches)] == []
+    assert circles(graph_of(benches)) == []
 
 
 def test_imports_go_down(known: dict[str, Path]) -> None:

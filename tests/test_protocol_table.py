@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import bench
 import numpy as np
 import pytest
 from keyquorum import _engine, api
@@ -367,9 +368,10 @@ def test_committees_that_verify_products_refuse_other_plans() -> None:
     """Programs run with them, and committees are made; every plan that is not for malicious parties refuses them, in one line."""
     verified = [p for p in PROTOCOLS.values() if p.names_runs]
     assert verified and all(p.name in COMMITTEES for p in verified)
+    assert bench.JOBS and {"", "sweep", "bench"} <= set(PACKAGES)
     kinds = {kind for of in PACKAGES for kind in job_kinds(of)}
     assert {kind for kind in kinds if find_job(kind).verified} == {
-        "keygen", "decrypt", "pool_fill", "program", "bench:parity", "bench:sweep", "bench:decrypt", "bench:verified",
+        "keygen", "decrypt", "pool_fill", "program", "sweep:program", "sweep:decrypt", "bench:parity", "bench:primitives",
     }  # fmt: skip
     for protocol in verified:
         ProgramRequest("sample_bits", ("1",), protocol.name).check()

@@ -25,12 +25,14 @@ def check() -> ModuleType:
     return module
 
 
-def wheel(check: ModuleType, folder: Path, name: str, without: str = "") -> Path:
+def wheel(check: ModuleType, folder: Path, name: str, without: str = "", more: str = "") -> Path:
     path = folder / name
     with zipfile.ZipFile(path, "w") as archive:
         for each in (*check.NEEDED, "_engine.abi3.so"):
             if each != without:
                 archive.writestr(f"keyquorum/{each}", "")
+        if more:
+            archive.writestr(more, "")
     return path
 
 
@@ -60,6 +62,8 @@ def test_a_wheel(check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for without in (*check.NEEDED, "_engine.abi3.so"):
         with pytest.raises(check.WheelError, match=r"is missing|no extension with the stable ABI"):
             check.check_wheel(wheel(check, tmp_path, name, without))
+    with pytest.raises(check.WheelError, match=r"bench/runner\.py is no part of the package"):
+        check.check_wheel(wheel(check, tmp_path, name, more="bench/runner.py"))
     for other in ("keyquorum-0.1.0-cp311-abi3-linux_x86_64.whl", "keyquorum-0.1.0-cp311-cp311-manylinux_2_34_x86_64.whl"):
         with pytest.raises(check.WheelError, match="neither abi3 nor of a manylinux"):
             check.check_wheel(wheel(check, tmp_path, other))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bench.decryption import ajax
 from keyquorum import api
-from keyquorum.bench import ajax
 from keyquorum.fhe.lwe import FHEW_SETS
 from keyquorum.schemes.fhew.keygen import FhewRequest
 
@@ -13,5 +13,5 @@ def test_figures_are_those_of_the_paper() -> None:
 
 
 def test_every_configuration_makes_keys() -> None:
-    for protocol, parties, noise in ajax.CONFIGURATIONS:
-        FhewRequest(FHEW_SETS[ajax.PARAMETERS], noise).check_committee(api.in_process_committee(parties, protocol))
+    for key in ajax.KEYS:
+        FhewRequest(FHEW_SETS[ajax.PARAMETERS], key.noise).check_committee(api.in_process_committee(key.parties, key.protocol))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from keyquorum.bench import ajax_decryption, decrypt, exactness, exchanges, latency, tradeoff
-from keyquorum.bench.decrypt import configurations
-from keyquorum.bench.decryption import Configuration, measure
-from keyquorum.bench.exactness import check, interval, judge, record, totals
-from keyquorum.bench.keygen import Row, write_table
+from bench.decryption import ajax, decrypt, exactness, exchanges, latency, tradeoff
+from bench.decryption.decrypt import configurations
+from bench.decryption.exactness import RECORDED, check, interval, judged, totals
+from bench.decryption.measure import Configuration, measure
+from bench.runner import Row, add_line
 from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.sharing.variants import VARIANTS
@@ -25,38 +25,37 @@ def test_rows() -> None:
 
 
 def test_closing_line() -> None:
-    line, values = measure(Configuration("round_ltz_table", 4, 3, "lwe64-p2", "semi", 2, 400))
-    pattern = r"decrypt: variant=round_ltz_table-4x3 protocol=semi2k n=2 online_us=[\d.]+ offline_us=[\d.]+ rounds=4 bits=([\d.]+) per_s=\d+ "
-    found = re.match(pattern, line)
+    values = measure(Configuration("round_ltz_table", 4, 3, "lwe64-p2", "semi", 2, 400))
+    pattern = r"decrypt: variant=round_ltz_table-4x3 parameters=lwe64-p2 protocol=semi2k n=2 items=400 online_us=[\d.]+ offline_us=[\d.]+ rounds=4 bits=([\d.]+) per_s=\d+ "
+    found = re.match(pattern, decrypt.BENCH.line(values))
     assert found and abs(float(found.group(1)) - (63 + 4 * 5 + 5 + 64)) < 3
     assert values["wrong"] == 0 and float(values["offline_bytes"]) > 0 and float(values["storage_bytes"]) > 400
     assert values["rounds_in_all"] == 4 and abs(float(values["bits_in_all"]) - (63 + 4 * 5 + 5 + 64)) < 3
-    single, values = measure(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 0), single=True)
-    assert "rounds=2" in single and 2 * 0.5 * 0.95 < float(values["latency_ms"]) < 2000
+    values = measure(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 0), single=True)
+    assert values["rounds"] == 2 and 2 * 0.5 * 0.95 < float(values["latency_ms"]) < 2000
 
 
 def test_figures_with_macs() -> None:
     """Each of the seven openings takes 48 bits more, and checks come on top: at least one of four rounds."""
-    _, values = measure(Configuration("round_ltz_table", 4, 3, "lwe64-p2", "mascot", 2, 10))
+    values = measure(Configuration("round_ltz_table", 4, 3, "lwe64-p2", "mascot", 2, 10))
     assert abs(float(values["bits"]) - (63 + 4 * 5 + 5 + 64 + 7 * 48)) < 8 and values["wrong"] == 0
     assert values["rounds"] == 4 and float(values["rounds_in_all"]) >= 8 and float(values["bits_in_all"]) > float(values["bits"])
 
 
 def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = ajax_decryption.rows()
+    rows = ajax.DECRYPTIONS.chosen(ajax.DECRYPTIONS._parser().parse_args([]))
     assert len(rows) == 3 * 2 * 3 and {(r.parties, r.link) for r in rows} == {(n, link) for n in (2, 4, 14) for link in ("lan", "wan")}
     assert {(r.items, r.batch, r.protocol) for r in rows} == {(20_000, 20_000, "semi")}
-    assert ajax_decryption.printed(2, "lan") == {
+    assert ajax.printed(2, "lan") == {
         "ajax_online_ms": "0.003",
         "ajax_total_ms": "0.855",
         "noah_online_ms": "242.44",
         "noah_total_ms": "242.44",
     }
-    assert ajax_decryption.printed(14, "wan")["ajax_total_ms"] == "54.499" and ajax_decryption.printed(4, "lan")["noah_total_ms"] == ""
+    assert ajax.printed(14, "wan")["ajax_total_ms"] == "54.499" and ajax.printed(4, "lan")["noah_total_ms"] == ""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
-    monkeypatch.setattr("sys.argv", ["decrypt", "--table", "ajax1", "--items", "300", "--only", "n=2 lan eta52"])
-    assert decrypt.main() == 0
+    assert ajax.DECRYPTIONS.main(["--items", "300", "--only", "n=2 lan eta52"]) == 0
     found = re.search(
         r"ajax1: t=1 link=lan variant=round_mask_open parameters=lwe53-p16-eta52 online_ms=([\d.]+) total_ms=([\d.]+) bits=([\d.]+) wrong=0",
         capsys.readouterr().out,
@@ -64,30 +63,17 @@ def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     # 48 and 52 bits, and the latter take whole bytes
     assert found and float(found[1]) * 300 >= 0.95 * 2 * 0.5 and float(found[2]) > float(found[1]) and abs(float(found[3]) - (48 + 56)) < 1
     assert not any((tmp_path / "results").iterdir())  # a table of some rows is not kept
-    _, values = measure(Configuration("round_mask_open", 8, 2, "lwe53-p16-eta52", "semi", 2, 300, batch=300, piece=128))
+    values = measure(Configuration("round_mask_open", 8, 2, "lwe53-p16-eta52", "semi", 2, 300, batch=300, piece=128))
     assert values["wrong"] == 0 and values["rounds_in_all"] == 2
-    monkeypatch.setattr("sys.argv", ["decrypt", "--table", "ajax1", "--only", "n=3"])
-    assert decrypt.main() == 1 and "no row has that name" in capsys.readouterr().out
+    assert ajax.DECRYPTIONS.main(["--only", "n=3"]) == 2 and "no measurement of ajax1 has these values" in capsys.readouterr().err
 
 
 def test_latency_of_a_star() -> None:
-    line, row = latency.latency(3, "star", 1)
+    (case,) = latency.BENCH.chosen(latency.BENCH._parser().parse_args(["--parties", "4", "--openings", "star"]))
+    row = latency.latency(replace(case, parties=3), 1)
     pattern = r"latency: variant=round_ltz_table-8x2 protocol=semi2k n=3 openings=star link=rtt=1 rounds=5 ms=([\d.]+) least_ms=\1 most_ms=\1 cpu_ms_of_all=[\d.]+ runs=101 repeats=1 wrong=0"
-    assert re.fullmatch(pattern, line)
+    assert re.fullmatch(pattern, latency.BENCH.line(row))
     assert float(str(row["ms"])) >= 5 * 0.5 * 0.95  # the delay of the links
-
-
-def test_rows_of_other_committees_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "latency.csv"
-    rows: list[Row] = [{"protocol": "spdz2k", "n": n, "openings": "direct", "ms": n} for n in (2, 16)]
-    monkeypatch.setattr("keyquorum.bench.keygen.commit", lambda: "before")
-    write_table(path, latency.with_others(path, rows))
-    monkeypatch.setattr("keyquorum.bench.keygen.commit", lambda: "now")
-    again: list[Row] = [{"protocol": "spdz2k", "n": n, "openings": "direct", "ms": 7} for n in (2, 4)]
-    write_table(path, latency.with_others(path, again))
-    with path.open(newline="") as file:
-        found = [(row["n"], row["ms"], row["commit"]) for row in csv.DictReader(file)]
-    assert found == [("2", "7", "now"), ("16", "16", "before"), ("4", "7", "now")]
 
 
 def test_rows_of_exactness() -> None:
@@ -109,43 +95,36 @@ def test_exactness_counts_what_is_wrong(tmp_path: Path) -> None:
     counted = check(Configuration("round_mask_open", 8, 2, "lwe64-p2", "semi", 2, 3000), 1 / 2)
     assert 1300 < int(counted["wrong"]) < 1700  # fails once in 10^12 runs
     for wrong, said in ((1500, "ok"), (1350, "WRONG"), (1650, "WRONG")):
-        line, right = judge({**counted, "wrong": wrong})
-        assert right == (said == "ok") and line.endswith(said)
+        assert judged({**counted, "wrong": wrong})["judged"] == said
     exact = check(Configuration("round_ltz_circuit", 8, 2, "lwe64-p2", "semi", 2, 300))
-    line, right = judge(exact)
-    assert right and "noise=D/2 decryptions=300 wrong=0 expected=0..0 ok" in line
-    line, right = judge(check(Configuration("round_ltz_circuit", 8, 2, "lwe53-p16", "mal-shamir", 3, 300)))
-    assert right and "protocol=mal-shamir n=3 parameters=lwe53-p16 noise=D/2 decryptions=300 wrong=0 expected=0..0 ok" in line
+    assert "noise=D/2 decryptions=300 wrong=0 expected=0..0 judged=ok" in exactness.BENCH.line(judged(exact))
+    line = exactness.BENCH.line(judged(check(Configuration("round_ltz_circuit", 8, 2, "lwe53-p16", "mal-shamir", 3, 300))))
+    assert "protocol=mal-shamir n=3 parameters=lwe53-p16 noise=D/2 decryptions=300 wrong=0 expected=0..0 judged=ok" in line
     for name, protocol, parties, bits in (("lwe53-p16", "shamir", 3, 6), ("lwe64-p16", "mascot", 2, 17)):
         flooded = check(Configuration("round_flood", 8, 2, name, protocol, parties, 300))
-        line, right = judge(flooded)
-        assert right and f"noise=2^{bits} decryptions=300 wrong=0 expected=0..0 ok" in line
+        assert f"noise=2^{bits} decryptions=300 wrong=0 expected=0..0 judged=ok" in exactness.BENCH.line(judged(flooded))
     path = tmp_path / "exactness.csv"
     for one in (exact, counted, exact):
-        record(path, one)
+        add_line(path, one)
     both, other = totals(path)
     assert (both["variant"], both["decryptions"], both["wrong"]) == ("round_ltz_circuit", 600, 0)
     assert (other["fraction"], other["decryptions"], other["wrong"]) == ("0.5", 3000, counted["wrong"])
-    line, right = judge({**both, "wrong": 1})
-    assert not right and "decryptions=600 wrong=1 expected=0..0 WRONG" in line
+    one = judged({**both, "wrong": 1})
+    assert exactness.wrong([one]) and "decryptions=600 wrong=1 expected=0..0 judged=WRONG" in exactness.BENCH.line(one)
 
 
 def test_exactness_is_recorded_and_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def run(*options: str) -> int:
-        monkeypatch.setattr("sys.argv", ["exactness", *options])
-        return exactness.main()
-
     monkeypatch.chdir(tmp_path)
     for option, culprit in (("--record", "there is no folder results here"), ("--totals", "there is no results/exactness.csv here")):
-        with pytest.raises(SystemExit, match="2"):
-            run(option)
-        assert culprit in capsys.readouterr().err
+        assert exactness.BENCH.main([option]) == 2 and culprit in capsys.readouterr().err
     (tmp_path / "results").mkdir()
     for _ in range(2):
-        assert run("--items", "64", "--only", "round_ltz_circuit lwe64-p2 semi 2", "--record") == 0
+        assert exactness.BENCH.main(["--items", "64", "--only", "round_ltz_circuit lwe64-p2 semi n=2", "--record"]) == 0
     capsys.readouterr()
-    assert run("--totals") == 0
-    assert capsys.readouterr().out.split("decryptions=")[1].startswith("128 wrong=0 expected=0..0 ok")
+    assert exactness.BENCH.main(["--totals"]) == 0
+    assert capsys.readouterr().out.split("decryptions=")[1].startswith("128 wrong=0 expected=0..0 judged=ok")
+    header = RECORDED.read_text().splitlines()[0]
+    assert header == "variant,protocol,n,parameters,fraction,decryptions,wrong,cores,machine,version"
 
 
 def test_tradeoff_table_and_plot(tmp_path: Path) -> None:
@@ -162,6 +141,6 @@ def test_tradeoff_table_and_plot(tmp_path: Path) -> None:
 
 
 def test_exchanges() -> None:
-    line, row = exchanges.measure(2, "rtt=20", runs=3)
-    found = re.fullmatch(r"exchanges: n=2 link=rtt=20 exchanges=2 ms=(\d+\.\d\d) cpu_ms_of_all=\d+\.\d\d", line)
+    row = exchanges.measure(exchanges.Case(2, "rtt=20"), runs=3)
+    found = re.fullmatch(r"exchanges: n=2 link=rtt=20 exchanges=2 ms=(\d+\.\d\d) cpu_ms_of_all=\d+\.\d\d", exchanges.BENCH.line(row))
     assert found is not None and float(found[1]) >= 2 * 10 * 0.95 and row["ms"] == found[1]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from keyquorum.bench.lisss import ROWS, measure, published_lines
+from bench.toprf.lisss import BENCH, ROWS, measure, published_lines
 from keyquorum.inspection.tables import RESULTS
 
 
 def test_a_line_and_a_row() -> None:
     """Two of three: three subsets of 512 words of 4 bytes, of which a party opens two at most to others, and stores two."""
-    line, row = measure(2, 3)
-    assert re.match(r"lisss: t=2 T=3 n=512 share_ms=\d+\.\d\d share_mb=0\.\d{6} stored_kb=4\.096 ", line)
+    row = measure(2, 3)
+    assert re.match(r"lisss: t=2 T=3 n=512 share_ms=\d+\.\d\d share_mb=0\.\d{6} stored_kb=4\.096 ", BENCH.line(row))
     assert row["wrong"] == 0 and tuple(row)[:4] == RESULTS["shares for subsets (make bench-lisss)"]
     assert 2048 <= float(str(row["share_mb"])) * 1e6 < 3 * 2 * 2048 + 2000
     assert float(str(row["partial_us"])) > 0 and float(str(row["exact_ms"])) > 0

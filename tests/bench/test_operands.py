@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from keyquorum.bench.operands import bit_rows, summand_rows
+from keyquorum.sweep.operands import bit_rows, summand_rows
 
 
 @pytest.mark.parametrize("less", [0, 1, 5, (1 << 62) + 3, (1 << 63) - 1, 1 << 63, 7 << 61, (1 << 65) + 9])

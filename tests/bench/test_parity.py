@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from keyquorum.bench.parity.cases import PROTOCOLS, cases, declared, runs_on
-from keyquorum.bench.parity.reference import reference
-from keyquorum.bench.parity.sampled import sample_of
+from bench.parity.cases import PROTOCOLS, cases, declared, runs_on
+from bench.parity.reference import reference
+from bench.parity.sampled import sample_of
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.programs.header import collection, header, parse_header

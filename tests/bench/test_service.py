@@ -6,8 +6,8 @@ import csv
 from pathlib import Path
 
 import pytest
-from keyquorum.bench import service
-from keyquorum.bench.keygen import write_table
+from bench import service
+from bench.runner import write_table
 from keyquorum.cli import app
 from keyquorum.model.errors import KeyQuorumError
 from typer.testing import CliRunner

@@ -11,14 +11,16 @@ import time
 from pathlib import Path
 
 import pytest
-from keyquorum.bench import peers
-from keyquorum.bench.sweep import SUITES, Axes, Case, CaseError, Settings, cases_of, rows, run_suite
-from keyquorum.bench.sweep.measure import Bench, Effort, Run
-from keyquorum.bench.sweep.programs import PROGRAMS
 from keyquorum.cli import app
 from keyquorum.model import idle
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PhaseReport, RunReport
+from keyquorum.sweep import peers, rows
+from keyquorum.sweep.cases import Axes, Case, CaseError
+from keyquorum.sweep.measure import Bench, Effort, Run
+from keyquorum.sweep.programs import PROGRAMS
+from keyquorum.sweep.runner import Settings, run_suite
+from keyquorum.sweep.suites import SUITES, cases_of
 from typer.testing import CliRunner
 
 from tests.long import LONG

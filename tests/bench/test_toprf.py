@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 
 import pytest
-from keyquorum.bench.toprf import Measurement, measure, measurements
+from bench.toprf.__main__ import BENCH, Measurement, measure, measurements
 from keyquorum.inspection.tables import RESULTS
 
 
 @pytest.mark.parametrize("method", ["circuit", "table"])
 def test_a_line_and_a_row(method: str) -> None:
     """A party of two sends 10 openings of a block by tables: 160 bytes. By the circuit it sends two bits for each of 5,760 ANDs."""
-    line, row = measure(Measurement(method, "semi2k", 2, 1, "none"))
-    assert re.match(rf"toprf: system=native method={method} protocol=semi2k n=2 ms=\d+\.\d\d mb=0\.\d{{6}} per_s=\d+ batch=1 link=none ", line)
-    assert row["wrong"] == 0 and tuple(row)[:7] == RESULTS["AES under a shared key (make bench-toprf)"]
+    row = measure(Measurement(method, "semi2k", 2, 1, "none"))
+    assert re.match(
+        rf"toprf: system=native method={method} protocol=semi2k n=2 ms=\d+\.\d\d mb=0\.\d{{6}} per_s=\d+ batch=1 link=none ", BENCH.line(row)
+    )
+    assert row["wrong"] == 0 and BENCH.columns[:7] == RESULTS["AES under a shared key (make bench-toprf)"]
     least = 160 if method == "table" else 1440
     assert least <= float(str(row["mb"])) * 1e6 < 3 * least + 2000
 
@@ -32,8 +34,8 @@ def test_the_rows_of_a_default_run() -> None:
 
 def test_a_line_of_lwe_ciphertexts() -> None:
     """A party of two sends the masked bit of 11,520 + 128 roundings, and 31-bit openings before them, in 40 layers."""
-    line, row = measure(Measurement("circuit", "semi2k", 2, 1, "none", "H"))
-    assert re.match(r"toprf: system=H method=circuit protocol=semi2k n=2 ms=\d+\.\d\d mb=0\.\d{6} per_s=\d+ batch=1 link=none ", line)
+    row = measure(Measurement("circuit", "semi2k", 2, 1, "none", "H"))
+    assert re.match(r"toprf: system=H method=circuit protocol=semi2k n=2 ms=\d+\.\d\d mb=0\.\d{6} per_s=\d+ batch=1 link=none ", BENCH.line(row))
     assert row["wrong"] == 0
     assert 31 * 11648 / 8 <= float(str(row["mb"])) * 1e6 < 1e6
 
@@ -41,8 +43,10 @@ def test_a_line_of_lwe_ciphertexts() -> None:
 @pytest.mark.parametrize("method", ["degree-1", "degree-2"])
 def test_a_line_of_the_legendre_prf(method: str) -> None:
     """A party sends an element of 16 bytes for each product: the square, and one or two, for each of 128 symbols; in two rounds."""
-    line, row = measure(Measurement(method, "ring", 3, 1, "none", "legendre"))
-    assert re.match(rf"toprf: system=legendre method={method} protocol=ring n=3 ms=\d+\.\d\d mb=0\.\d{{6}} per_s=\d+ batch=1 link=none ", line)
+    row = measure(Measurement(method, "ring", 3, 1, "none", "legendre"))
+    assert re.match(
+        rf"toprf: system=legendre method={method} protocol=ring n=3 ms=\d+\.\d\d mb=0\.\d{{6}} per_s=\d+ batch=1 link=none ", BENCH.line(row)
+    )
     products = 1 + int(method[-1])
     assert row["wrong"] == 0 and row["rounds"] == 2
     assert 16 * 128 * products <= float(str(row["mb"])) * 1e6 < 16 * 128 * products + 500

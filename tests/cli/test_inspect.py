@@ -30,9 +30,8 @@ EMPTY_AT_FIRST = {"audit log"}
 LOOSE = {"weights of the CNN"}
 """Archives, of whose own headers not every byte counts."""
 ELSEWHERE = {
-    "inspection": "reads", "backends/mpspdz": "work folders of MP-SPDZ, which are removed", "bench/parity/mpspdz": "as those of MP-SPDZ",
-    "bench/sweep/party": "programs of a run, which are removed", "bench/sweep/measure": "the same", "bench/dishonest": "the same",
-    "bench/verified": "the same", "bench/service": "logs of a run, which are removed",
+    "inspection": "reads", "backends/mpspdz": "work folders of MP-SPDZ, which are removed",
+    "sweep/party": "programs of a run, which are removed", "sweep/measure": "the same",
     "parties/traces": "removes", "model/outputs": "has others write", "parties/processes": "logs of a run, which are removed",
     "plans/program": "inputs that were typed, for a run, which are removed", "toprf/baseline": "blocks of a run, which are removed",
     "plans/gates": "the same", "cli/gates": "values of inputs as text, for the user",

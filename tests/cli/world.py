@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 from keyquorum import _engine, api
-from keyquorum.bench.sweep import rows
 from keyquorum.cnn.model import CLASSES, FEATURES, HIDDEN, KERNEL, MAPS, Model
 from keyquorum.deploy.compose import prepare
 from keyquorum.dsl import ProgramIO
@@ -34,6 +33,7 @@ from keyquorum.serve.daemon import Daemon, Service
 from keyquorum.serve.limits import NAME as LIMITS
 from keyquorum.serve.sessions import NAME as SESSIONS
 from keyquorum.serve.sessions import BrokenSessions
+from keyquorum.sweep import rows
 from keyquorum.toprf import set_policy, toprf_keygen, write_circuit
 
 from tests.fhe.dealer import Dealer, find_primes

@@ -498,7 +498,7 @@ def _jobs() -> list[bytes]:
             "kind": "program", "link": None, "local": {"folder": "folder"},
             "request": {"program": "millionaires", "args": ["8"], "protocol": "ring", "parties": 3, "ring": 64, "field": None},
         },
-        {"kind": "bench:exchanges", "runs": 3},
+        {"kind": "sweep:decrypt", **rounds, "items": 3, "single": True},
         {"kind": "pool_fill", **rounds, "count": 10, "chunk": 4, "subset": [0, 2]},
         {"kind": "share", "key": "lwe", "members": 2},
         {"kind": "toprf_fill", "count": 10, "chunk": 4},

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum.bench.operands import summand_rows
 from keyquorum.dsl import ProgramIO, run_program
 from keyquorum.model.resources import program_path
 from keyquorum.schemes.seal import keygen
+from keyquorum.sweep.operands import summand_rows
 
 from tests.plans.distributions import chi_square_p, uniform
 

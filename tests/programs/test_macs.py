@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench.parity.cases import PARTIES, cases
+from bench.parity.embedded import run_case, together
+from bench.parity.outcome import wrong
+from bench.parity.reference import reference
 from keyquorum import _engine
-from keyquorum.bench.parity.cases import PARTIES, cases
-from keyquorum.bench.parity.embedded import run_case, together
-from keyquorum.bench.parity.outcome import wrong
-from keyquorum.bench.parity.reference import reference
 
 from tests.long import LONG
 

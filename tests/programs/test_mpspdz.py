@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum.bench.operands import summand_rows
+from keyquorum.sweep.operands import summand_rows
 
 from tests.long import LONG
 

@@ -7,10 +7,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from keyquorum.bench import ajax_decryption, dishonest
-from keyquorum.bench.keygen import write_table
-from keyquorum.bench.sweep import Axes, cases_of, rows
-from keyquorum.bench.toprf import COLUMNS
+from bench import primitives
+from bench.decryption import ajax
+from bench.runner import Options, Row, write_table
+from bench.toprf.__main__ import COLUMNS
+from keyquorum.sweep import rows
+from keyquorum.sweep.cases import Axes
+from keyquorum.sweep.suites import cases_of
 
 from .test_report import BESIDE, WHEN, fake
 
@@ -26,6 +29,13 @@ def figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(module, "ROOT", tmp_path)
     (tmp_path / "README.md").write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
     return module
+
+
+def beside(row: primitives.Primitive, with_peer: bool = True) -> Row:
+    """1,000 items a second and 12 bytes for each, beside 400 a second and 30 bytes."""
+    n = row.items
+    peer = primitives.Cost(n / 400, 30 * n, 9, 2e-6 * n) if with_peer else None
+    return primitives.side_by_side(row, 7, primitives.Cost(n / 1000, 12 * n, 3, 1e-6 * n), peer) | {"mpspdz_commit": "", "cores": 2}
 
 
 def test_without_results_nothing_is_claimed(figures: ModuleType, tmp_path: Path) -> None:
@@ -59,10 +69,7 @@ def test_the_table_and_the_plots_that_are_there(figures: ModuleType, tmp_path: P
 def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
     """Each table is made from its CSV alone; rows without a figure of others stay in order."""
     (tmp_path / "results").mkdir()
-    ours = dishonest.Rate(1000.0, 12.0, 3, 1e-6)
-    made = [
-        dishonest.table_row(row, 7, ours, rate, None) for row, rate in zip(dishonest.ROWS, [None, dishonest.Rate(400.0, 30.0, 9, 2e-6)], strict=False)
-    ]
+    made = [beside(row, with_peer) for row, with_peer in zip(primitives.DISHONEST, (False, True), strict=False)]
     assert made[1]["ratio"] == 2.5 and made[0]["ratio"] == ""
     write_table(tmp_path / "results" / "dishonest.csv", made)
     paper = {"best": "yes", "method": "m", "parties": 2, "quantity": "communication_kb", "ours": 3.0}
@@ -168,10 +175,10 @@ def test_tables_beside_ajax(figures: ModuleType, tmp_path: Path) -> None:
     keys = {"protocol": "shamir", "parties": 3, "noise": "local", "growth": 1.5, "seconds": 11.5, "paper_seconds": "17.6", "cores": 2}
     keys |= {"sent_gb_in_all": 1.42, "rss_gb_of_a_party": 0.21, "rounds": 99}
     write_table(tmp_path / "results" / "ajax.csv", [keys, keys | {"parties": 5, "paper_seconds": ""}])
-    row = ajax_decryption.rows()[0]
+    row = ajax.configurations(Options(items=None))[0]
     measured = {"n": 2, "variant": row.name, "parameters": row.parameters, "items": row.items, "rounds": 2, "bits": 104.2, "wrong": 0}
     measured |= {"online_cpu_us": 4, "offline_cpu_us": 9, "online_us": 5.0, "offline_us": 10.0, "cores": 2, "machine": "x86_64", "version": "0"}
-    write_table(tmp_path / "results" / "ajax_decryption.csv", [ajax_decryption.line(row, measured, busy) for busy in (0.0, 1.9)])
+    write_table(tmp_path / "results" / "ajax_decryption.csv", [{**ajax.row_of(row, measured), "busy": busy, "cores": 2} for busy in ("0.00", "1.90")])
     tfhe = {
         "protocol": "rep-field",
         "parties": 3,
@@ -234,8 +241,7 @@ def test_evaluations_and_sharings(figures: ModuleType, tmp_path: Path) -> None:
 def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: ModuleType, tmp_path: Path) -> None:
     """The dozen figures of README.md: a row of each benchmark, with the figure of others."""
     (tmp_path / "results").mkdir()
-    rate, peer = dishonest.Rate(1000.0, 12.0, 3, 1e-6), dishonest.Rate(400.0, 30.0, 9, 2e-6)
-    write_table(tmp_path / "results" / "dishonest.csv", [dishonest.table_row(row, 7, rate, peer, None) for row in dishonest.ROWS])
+    write_table(tmp_path / "results" / "dishonest.csv", [beside(row) for row in primitives.DISHONEST])
     decrypt = {"parameters": "lwe64-p2", "variant": "round_ltz_circuit", "protocol": "semi2k", "n": 2, "items": 512, "per_s": 149226, "cores": 2}
     decrypt |= {"online_us": 6.7, "online_cpu_us": 10.6, "offline_us": 20, "rounds": 9, "rounds_in_all": 9, "latency_ms": 0}
     write_table(tmp_path / "results" / "decrypt.csv", [decrypt])

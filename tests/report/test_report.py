@@ -12,15 +12,16 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from keyquorum.bench.sweep import SUITES, Axes, Case, cases_of, rows
-from keyquorum.bench.sweep.cases import SkippedError
-from keyquorum.bench.sweep.measure import Run
 from keyquorum.cli import app
 from keyquorum.model import published as tables
 from keyquorum.model.errors import ResourceError
 from keyquorum.parties import PhaseReport, RunReport
 from keyquorum.report import committees, data, page, plots, published, published_bars, style
 from keyquorum.report.threat_models import threat_model_table
+from keyquorum.sweep import rows
+from keyquorum.sweep.cases import Axes, Case, SkippedError
+from keyquorum.sweep.measure import Run
+from keyquorum.sweep.suites import SUITES, cases_of
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure

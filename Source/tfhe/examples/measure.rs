@@ -1,4 +1,4 @@
-//! Many evaluations with TFHE-rs under keys of a committee, for measurements: `keyquorum.bench.tfhe` calls this program.
+//! Many evaluations with TFHE-rs under keys of a committee, for measurements: `bench.tfhe` calls this program.
 //!
 //! ```text
 //! measure look-ups KEYS COUNT PER_FILE OUT    blocks after one bootstrap each

@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
-from keyquorum.bench.sweep import SUITES, Axes, Case, Settings, cases_of, run_suite
-from keyquorum.bench.sweep.measure import Effort
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import FORMS
+from keyquorum.sweep.cases import Axes, Case
+from keyquorum.sweep.measure import Effort
+from keyquorum.sweep.runner import Settings, run_suite
+from keyquorum.sweep.suites import SUITES, cases_of
 from keyquorum.terminal.output import console, emit, printed
 from keyquorum.terminal.progress import progress_bars
 

@@ -145,7 +145,7 @@ KINDS = (
         _temporary,
         ("model/committee", "model/outputs", "serve/wire"),
     ),
-    Kind("job", lambda c: c.has("kind") and c.json["kind"] in [*job_kinds(), *job_kinds("bench")], _job, ("api",)),
+    Kind("job", lambda c: c.has("kind") and c.json["kind"] in job_kinds(), _job, ("api",)),
     Kind("parameter set", _is_parameters, _parameters, ("cli/parameters",)),
     Kind("address of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
     Kind("record of served sessions", lambda c: c.named(SESSIONS), _sessions, ("serve/sessions",)),

@@ -6,11 +6,11 @@ import csv
 import io
 import zlib
 
-from keyquorum.bench.sweep import rows
 from keyquorum.cnn.model import Model
 from keyquorum.model import published
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.inspected import Candidate, Kind, Report, require
+from keyquorum.sweep import rows
 
 PNG = b"\x89PNG\r\n\x1a\n"
 AGAIN = "measure again"
@@ -27,7 +27,7 @@ RESULTS = {
     "results of TFHE-rs (make check-tfhe)": ("protocol", "parties", "parameters", "integers"),
     "keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "growth"),
     "phases of keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "phase"),
-    "decryptions beside Ajax (keyquorum.bench.decrypt --table ajax1)": ("t", "link", "n", "variant"),
+    "decryptions beside Ajax (python -m bench.decryption.ajax decryptions)": ("t", "link", "n", "variant"),
     "latency of a decryption": ("variant", "protocol", "n", "openings", "link"),
     "shares for subsets (make bench-lisss)": ("t", "T", "n", "share_ms"),
     "AES under a shared key (make bench-toprf)": ("system", "method", "protocol", "n", "ms", "mb", "per_s"),
@@ -112,12 +112,10 @@ def _is_page(candidate: Candidate) -> bool:
 
 
 KINDS = (
-    Kind("table of results", lambda c: bool(_name(c)), _results, (
-        "bench/sweep/rows", "bench/parity/__main__", "bench/exactness", "bench/paper004", "bench/keygen", "bench/tfhe",
-    )),
+    Kind("table of results", lambda c: bool(_name(c)), _results, ("sweep/rows",)),
     Kind("published figures", lambda c: bool(_columns(c)) and c.path.stem in published.tables(), _published, ()),
-    Kind("plot", lambda c: c.head.startswith(PNG), _plot, ("report/page", "bench/tradeoff")),
+    Kind("plot", lambda c: c.head.startswith(PNG), _plot, ("report/page",)),
     Kind("report", _is_page, _page, ("report/page",)),
-    Kind("table of roundings", lambda c: c.named("decrypt-tradeoff.md"), _tradeoff, ("bench/tradeoff",)),
+    Kind("table of roundings", lambda c: c.named("decrypt-tradeoff.md"), _tradeoff, ()),
     Kind("weights of the CNN", lambda c: not c.is_folder and c.path.suffix == ".npz", _weights, ("cnn/model",)),
 )  # fmt: skip

@@ -18,8 +18,8 @@ from keyquorum.model.subset import members_of
 
 from .context import PartyContext
 
-PACKAGES = {"": "keyquorum.plans", "bench": "keyquorum.bench"}
-"""Packages that have jobs, by the prefix of the kind: ``bench:decrypt`` is in the second one. Each has ``JOBS``, a table of names and modules."""
+PACKAGES = {"": "keyquorum.plans", "sweep": "keyquorum.sweep"}
+"""Packages that have jobs, by the prefix of the kind: ``sweep:decrypt`` is in the second one. Each has ``JOBS``, a table of names and modules."""
 Run = Callable[[PartyContext, Json], Json]
 Check = Callable[[Committee, int, Json], None]
 
@@ -47,6 +47,13 @@ COMMON: Mapping[str, type] = {"kind": str, "backend": str, "local": dict}
 _defined: dict[str, Job] = {}
 
 
+def add_package(prefix: str, package: str) -> None:
+    """Lets this process, and the parties that it starts, run the jobs of a package outside of :mod:`keyquorum`, whose kinds begin with ``prefix:``. The
+    program that starts the parties calls this; a job cannot name a package. Raises KeyQuorumError where another package has the prefix."""
+    if PACKAGES.setdefault(prefix, package) != package:
+        raise KeyQuorumError(f"jobs {prefix}: are of {PACKAGES[prefix]} in this process: choose another prefix for {package}")
+
+
 def party_job(
     kind: str, fields: Mapping[str, type], check: Check | None = None,
     more_fields: Callable[[Json], Mapping[str, type]] = lambda job: {}, subsets: bool = False, verified: bool = False,
@@ -62,7 +69,7 @@ def party_job(
 
 
 def job_kinds(of: str = "") -> list[str]:
-    """The kinds of jobs of a package (default: all but benchmarks)."""
+    """The kinds of jobs of a package (default: plans)."""
     return [f"{of}:{name}" if of else name for name in import_module(PACKAGES[of]).JOBS]
 
 

@@ -20,7 +20,7 @@ from keyquorum.model.plain import Json
 
 from . import mac_key
 from .context import Progress
-from .jobs import runs
+from .jobs import PACKAGES, runs
 from .queue import PATIENCE, hold
 
 LAST_SECONDS = 2.0
@@ -58,6 +58,7 @@ class _Worker:
             "connect_timeout": timeouts[0],
             "io_timeout": timeouts[1],
             "locked": bool(locks),
+            "packages": PACKAGES,
         }
         assert self.process.stdin is not None
         try:

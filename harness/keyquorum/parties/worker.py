@@ -25,7 +25,7 @@ from keyquorum.model.plain import Json
 
 from . import mac_key
 from .context import PartyContext, Progress
-from .jobs import backend_of, check_alone, check_job, job_entries, link_of, run_job, runs
+from .jobs import add_package, backend_of, check_alone, check_job, job_entries, link_of, run_job, runs
 from .queue import hold
 from .shaping import shaping
 from .traces import forbid_core_dumps, sweep
@@ -206,7 +206,8 @@ def collect_garbage_less() -> None:
 
 
 def main() -> int:
-    """Entry of the worker process: ``python -m keyquorum.parties``; the task is one line of JSON on standard input.
+    """Entry of the worker process: ``python -m keyquorum.parties``; the task is one line of JSON on standard input, from the process that starts it. It
+    names the packages that have jobs.
 
     Writes one JSON object a line: progress, then result or error. Exit code 0, 1 after an error, 130 after Ctrl-C.
     """
@@ -234,6 +235,8 @@ def main() -> int:
             failed(error)
 
     try:
+        for prefix, package in task["packages"].items():
+            add_package(prefix, package)
         result = run_party(
             Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"], failed=failed_once,
             locked=bool(task.get("locked")),

@@ -1,0 +1,12 @@
+"""Benchmarks beside published figures and MP-SPDZ. They use the package, and are no part of it: ``python -m bench.NAME`` in a checkout."""
+
+from keyquorum.parties.jobs import add_package
+
+JOBS = {
+    "exchanges": "decryption.exchanges", "parity": "parity.embedded", "primitives": "primitives", "paper004": "paper004",
+    "toprf": "toprf.native", "toprf-legendre": "toprf.legendre", "toprf-lwe": "toprf.lwe", "toprf-block": "toprf.tfhe", "lisss": "toprf.lisss",
+    "lisss-exact": "toprf.lisss",
+}  # fmt: skip
+"""Jobs of benchmarks, whose kinds begin with ``bench:``, and the modules that define them (:mod:`keyquorum.parties.jobs`)."""
+
+add_package("bench", __name__)
