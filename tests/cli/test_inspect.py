@@ -33,8 +33,7 @@ ELSEWHERE = {
     "inspection": "reads", "backends/mpspdz": "work folders of MP-SPDZ, which are removed",
     "sweep/party": "programs of a run, which are removed", "sweep/measure": "the same",
     "parties/traces": "removes", "model/outputs": "has others write", "parties/processes": "logs of a run, which are removed",
-    "plans/program": "inputs that were typed, for a run, which are removed", "toprf/baseline": "blocks of a run, which are removed",
-    "plans/gates": "the same", "cli/gates": "values of inputs as text, for the user",
+    "plans/program": "inputs that were typed, for a run, which are removed",
 }  # fmt: skip
 """Modules that write files which nobody keeps, and why."""
 WRITES = {"write_atomically", "save_file", "write_text", "write_bytes", "savez_compressed", "make_identity", "savefig", "save_all"}

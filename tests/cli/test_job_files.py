@@ -16,10 +16,6 @@ from keyquorum.plans.pools import pools_folder
 from keyquorum.toprf import toprf_fill, toprf_keygen
 from typer.testing import CliRunner
 
-from tests.schemes.test_prf_lwe_jobs import NAME, POINT, aes_of, with_gates
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*for comparison only")
-
 
 @pytest.fixture
 def committee(tmp_path: Path) -> Path:
@@ -46,7 +42,6 @@ def test_each_command_writes_its_job(committee: Path, tmp_path: Path) -> None:
     assert written(tmp_path, "toprf", "fill", committee, "-n", 7)["kind"] == "toprf_fill"
     job = written(tmp_path, "toprf", "keygen", committee, "prf", "--prf", "legendre")
     assert job["kind"] == "keygen" and job["key"] == "prf" and job["parameters"]["name"] == "prf-legendre127"
-    assert written(tmp_path, "gates", "keygen", committee, "gates", "-p", NAME)["parameters"]["name"] == NAME
 
 
 def test_a_set_of_a_file_goes_with_the_job(committee: Path, tmp_path: Path) -> None:
@@ -85,8 +80,6 @@ def test_nothing_is_written_for_what_no_party_can_run(committee: Path, tmp_path:
         (("toprf", "fill", committee, "-n", 1, "--method", "circuit"), ParameterError, "nothing to make ahead"),
         (("toprf", "share", committee, "prf", "-t", 2), CommitteeError, "no key 'prf' at any party"),
         (("toprf", "encrypt-key", committee, "prf", "key"), CommitteeError, "no key 'prf' at any party"),
-        (("gates", "fill", committee, "gates", "-n", 1), CommitteeError, "no key 'gates' at any party"),
-        (("gates", "eval", committee, "gates", POINT.hex()), ParameterError, "name --batch FILE and --output FILE"),
     ):  # fmt: skip
         with pytest.raises(error, match=why):
             written(tmp_path, *words)
@@ -104,18 +97,3 @@ def test_the_error_on_one_of_several_hosts_names_the_job(committee: Path) -> Non
             KeyQuorumError, match=r"party 1 is not on this host: write the job with --job FILE, and run keyquorum party .* INDEX FILE on every"
         ):
             run()
-
-
-@pytest.mark.timeout(120)
-def test_blocks_go_to_their_party_in_a_file(tmp_path: Path) -> None:
-    """gates eval --job: paths are relative to the job, the receiver alone has blocks and values."""
-    committee = with_gates(tmp_path, "semi2k", 2)
-    fill = written(tmp_path, "gates", "fill", committee.folder, "gates", "-n", 1)
-    run_in_process(committee, lambda context: run_job(context, fill))
-    (tmp_path / "blocks").write_text(f"{POINT.hex()}\n")
-    words = ("gates", "eval", committee.folder, "gates", "--batch", tmp_path / "blocks", "-o", tmp_path / "values", "--to", 1)
-    job = written(tmp_path, *words)
-    assert json.loads((tmp_path / "job.json").read_text())["local"] == {"inputs": ["blocks"], "outputs": ["values"]}
-    results = run_in_process(committee, lambda context: run_job(context, job))
-    assert (tmp_path / "values").read_text() == f"{aes_of(committee, POINT).hex()}\n"
-    assert results[1]["outputs"] == [str(tmp_path / "values")] and "outputs" not in results[0]

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench.baselines.toprf_lwe import gates
 from keyquorum import _engine
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.worker import open_session
-from keyquorum.plans import gates
 from keyquorum.plans.pools import ClaimedItems
 
 from tests.faults.killing import die_at, forget_claims, log_used

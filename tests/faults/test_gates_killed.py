@@ -46,7 +46,7 @@ def run(committee: Committee, kill: dict[int, str], *options: str) -> list[dict[
 def killed(folder: Path, points: Sequence[str], victims: Sequence[int], *options: str) -> Committee:
     """A committee after each victim was killed at each of the points, and after an evaluation that ended well."""
     committee = with_gates(folder, "semi2k", 2)
-    job = {"kind": "gates_fill", "key": "gates", "rounding": "round_ltz_circuit", "count": len(points) * len(victims) + 1}
+    job = {"kind": "bench:gates-fill", "key": "gates", "rounding": "round_ltz_circuit", "count": len(points) * len(victims) + 1}
     run_in_process(committee, lambda context: run_job(context, job), timeout=120)
     for point in points:
         for victim in victims:

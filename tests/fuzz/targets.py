@@ -443,7 +443,7 @@ class _Context:
         raise _Reached
 
 
-_PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "share", "toprf_encrypt", "gates_fill", "gates_evaluate", "decrypt", "program")
+_PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "share", "toprf_encrypt", "decrypt", "program")
 """The others measure, and are written by the program that measures."""
 
 

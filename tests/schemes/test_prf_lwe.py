@@ -21,7 +21,7 @@ from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool, pools_folder
 from keyquorum.programs.signatures import sample_bits
-from keyquorum.schemes.prf_lwe.circuit import Circuit, Forms, Wire, aes_forms
+from keyquorum.schemes.circuit import Circuit, Forms, Wire, aes_forms
 from keyquorum.schemes.prf_lwe.encryption import read_encrypted_bits, vectors
 from keyquorum.schemes.prf_lwe.evaluate import Evaluator
 from keyquorum.schemes.prf_lwe.key import PUBLIC_FILE, PUBLIC_KEY, public_key_of, round_keys_of

@@ -61,16 +61,14 @@ def test_jobs_of_benchmarks_are_apart() -> None:
         "toprf_fill",
         "share",
         "toprf_encrypt",
-        "gates_fill",
-        "gates_evaluate",
         "program",
-    } and all(kind.startswith("bench:") for kind in job_kinds("bench"))
-    for kind in [*job_kinds(), *job_kinds("bench")]:
+    } and all(kind.startswith("sweep:") for kind in job_kinds("sweep"))
+    for kind in [*job_kinds(), *job_kinds("sweep")]:
         assert callable(find_job(kind).run)
-    for kind in ("bench:", "bench:dance", "decrypt:", "os:path", "lwe_keygen", 3, None):
+    for kind in ("sweep:", "sweep:dance", "elsewhere:x", "decrypt:", "os:path", "lwe_keygen", 3, None):
         with pytest.raises(
             KeyQuorumError,
-            match=r"unknown job .*: choose one of keygen, decrypt, pool_fill, toprf_fill, share, toprf_encrypt, gates_fill, gates_evaluate, program",
+            match=r"unknown job .*: choose one of keygen, decrypt, pool_fill, toprf_fill, share, toprf_encrypt, program",
         ):
             find_job(kind)
 

@@ -10,8 +10,8 @@ import pytest
 from keyquorum import api
 from keyquorum.fhe.lwe import TFHE_SETS, decrypt_clear, read_lwe
 from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.schemes.circuit import Circuit, Wire, aes_circuit
 from keyquorum.schemes.key_folder import load_key, load_shares
-from keyquorum.schemes.prf_lwe.circuit import Circuit, Wire, aes_circuit
 from keyquorum.schemes.tfhe.boolean import MOST_SQUARES, MOST_VALUE, Schedule, Sum, bootstraps_of, fits
 from keyquorum.schemes.tfhe.encryption import round_keys_file
 from keyquorum.toprf import write_circuit

@@ -16,7 +16,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
 from keyquorum.programs import Layout, signatures
-from keyquorum.schemes.prf_lwe.circuit import aes_forms
+from keyquorum.schemes.circuit import aes_forms
 from keyquorum.schemes.prf_lwe.evaluate import Evaluator, open_masked_bits
 from keyquorum.schemes.prf_lwe.key import BITS, PUBLIC_FILE, round_keys_of
 from keyquorum.schemes.prf_lwe.keygen import GateRequest, generate

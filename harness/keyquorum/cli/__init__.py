@@ -24,7 +24,6 @@ from . import (
     compose,
     data,
     demo,
-    gates,
     hosts,
     keys,
     parameters,
@@ -68,7 +67,6 @@ for module in (
     audit,
     tfhe,
     toprf,
-    gates,
     completion,
 ):
     module.register(app)

@@ -21,9 +21,7 @@ JobFile = Annotated[
 def hand_over(path: Path, job: Json) -> None:
     """Writes a job, and prints what to do with it."""
     api.write_job(path, job)
-    files = [str(Path(name).name) for name in job.get("local", {}).get("inputs", [])]
-    beside = f", with {', '.join(files)} beside it at party {job['receiver']}" if files else ""
-    console.print(f"{path}: copy it to every host{beside}, and start keyquorum party FOLDER INDEX {shlex.quote(str(path))} there", markup=False)
+    console.print(f"{path}: copy it to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(path))} there", markup=False)
     emit({"job": path})
 
 

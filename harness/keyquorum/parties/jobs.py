@@ -134,7 +134,7 @@ def local_path(job: Json, name: str) -> Path:
     return Path(path)
 
 
-NAMES = ("ciphertexts", "inputs", "outputs")
+NAMES = ("ciphertexts", "outputs")
 """Fields under ``local`` with lists of file names, which are relative to the job file."""
 
 

@@ -11,7 +11,6 @@ with Toprf("committee", "prf", "committee/receiver-web.pem") as toprf:
 
 from __future__ import annotations
 
-from .baseline import gates_evaluate, gates_evaluate_job, gates_fill, gates_fill_job
 from .client import Toprf
 from .service import (
     EvaluationStatus,
@@ -29,6 +28,6 @@ from .service import (
 )
 
 __all__ = [
-    "EvaluationStatus", "Filled", "Toprf", "gates_evaluate", "gates_evaluate_job", "gates_fill", "gates_fill_job", "set_policy", "toprf_encrypt",
+    "EvaluationStatus", "Filled", "Toprf", "set_policy", "toprf_encrypt",
     "toprf_encrypt_job", "toprf_fill", "toprf_fill_job", "toprf_keygen", "toprf_keygen_job", "toprf_share", "toprf_status", "write_circuit",
 ]  # fmt: skip

@@ -23,12 +23,12 @@ from keyquorum.parties.context import Progress, RunReport
 from keyquorum.parties.jobs import subset_field
 from keyquorum.plans.pool_jobs import check_fill
 from keyquorum.plans.pool_store import chunks_bytes
+from keyquorum.schemes.circuit import aes_circuit
 from keyquorum.schemes.prf.evaluate import check_evaluation
 from keyquorum.schemes.prf.evaluations import JOURNAL, read_journal
 from keyquorum.schemes.prf.key import AES, LEGENDRE, load_prf_key
 from keyquorum.schemes.prf.policy import HOUR, POLICY, EvaluationPolicy, read_policy, write_policy
 from keyquorum.schemes.prf.tables import CHUNK, aes_tables
-from keyquorum.schemes.prf_lwe.circuit import aes_circuit
 from keyquorum.schemes.tfhe.boolean import bootstraps_of
 from keyquorum.schemes.tfhe.key import load_tfhe_key
 from keyquorum.serve.wire import certificate_of

@@ -25,11 +25,11 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import lwe_phase, open_masked
+from keyquorum.schemes.circuit import Forms, Sums
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Preprocessing
 
-from .circuit import Forms, Sums
 from .encryption import AT_ONCE, EncryptedBits, Runs
 from .key import BITS
 from .public import GateCiphertexts

@@ -18,11 +18,11 @@ from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import lwe_gate_bits, sample_bits
+from keyquorum.schemes.circuit import Forms
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Preprocessing, PreprocessingKind, Section
 
-from .circuit import Forms
 from .encryption import SEED, EncryptedBits, encrypt_shared
 from .parameters import GateParameters
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from keyquorum.model.errors import ParameterError
-from keyquorum.schemes.prf_lwe.circuit import AND, NOT, Circuit
+from keyquorum.schemes.circuit import AND, NOT, Circuit
 
 MOST_VALUE, MOST_SQUARES = 15, 25
 Terms = frozenset[int]

@@ -1,4 +1,4 @@
-"""AES-128 on LWE ciphertexts with encrypted tables (:mod:`keyquorum.schemes.prf_lwe`) by the parties of a committee, for one of them: it alone learns the
+"""The jobs of the baseline: AES-128 on LWE ciphertexts with encrypted tables by the parties of a committee, for one of them, which alone learns the
 blocks, and their values under the shared key.
 
 Two pools: items of the key, one for each block, and items of an exact rounding. Those of all blocks are claimed before the first bit is opened.
@@ -22,25 +22,29 @@ from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
+from keyquorum.plans.decrypt import RESULTS
+from keyquorum.plans.keygen import store
+from keyquorum.plans.pool_jobs import check_fill
+from keyquorum.plans.pool_variants import pool_group
+from keyquorum.plans.pools import ClaimedItems, Pool
+from keyquorum.plans.weakness import warn_all
 from keyquorum.programs.signatures import sum_inputs
-from keyquorum.schemes.key_folder import check_made_by, load_shares
+from keyquorum.schemes.circuit import aes_forms
+from keyquorum.schemes.key_folder import NewKey, check_made_by, load_shares
 from keyquorum.schemes.prf.function import BLOCK, blocks_of, combined, held_by, rows_of
-from keyquorum.schemes.prf_lwe.circuit import aes_forms
 from keyquorum.schemes.prf_lwe.evaluate import Evaluator
 from keyquorum.schemes.prf_lwe.key import BITS, load_gate_key, load_round_keys
+from keyquorum.schemes.prf_lwe.keygen import GateRequest, generate
+from keyquorum.schemes.prf_lwe.parameters import gate_parameters
 from keyquorum.schemes.prf_lwe.tables import gate_rounding, gate_tables
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.variants import Preprocessing
-
-from .decrypt import RESULTS
-from .pool_jobs import check_fill
-from .pool_variants import pool_group
-from .pools import ClaimedItems, Pool
 
 Bytes = NDArray[np.uint8]
 CHUNK = 4
 """Blocks of a file of the pool: 138 kB each, and 20 MB of memory while they are made."""
 MOST_BLOCKS = 1024
+ROUNDING = "round_ltz_circuit"
 LINE = 2 * BLOCK + 1
 """Bytes of a block in a file."""
 MOST_TEXT = 2 * LINE * MOST_BLOCKS
@@ -107,7 +111,9 @@ class GateKey:
         for pool, items in needed.items():  # all parties find the same
             pool.agree(f"look for {items} items, {purpose}")
             if pool.left < items:
-                raise PoolTooSmall(f"{pool.name}: needs {items:,} items, has {pool.left:,}: fill the pools (keyquorum gates fill)")
+                raise PoolTooSmall(
+                    f"{pool.name}: needs {items:,} items, has {pool.left:,}: fill the pools (python -m bench.baselines.toprf_lwe fill)"
+                )
         with (
             self.tables.claimed(count, purpose) as tables,
             self.masks.claimed(needed[self.masks], purpose) as masks,
@@ -174,7 +180,7 @@ def _blocks(job: Json) -> int:
 
 
 def check_evaluate(committee: Committee, party: int, job: Json) -> None:
-    """The checks of the job ``gates_evaluate`` that a party makes alone: key and shares, and at the receiver its blocks."""
+    """The checks of the job ``bench:gates-evaluate`` that a party makes alone: key and shares, and at the receiver its blocks."""
     folder = committee.key_folder(party, job["key"])
     info = load_gate_key(folder)
     check_made_by(committee, info, folder)
@@ -227,16 +233,26 @@ def _local_file(job: Json, name: str) -> Path:
     return Path(paths[0])
 
 
-@party_job("gates_fill", {"key": str, "rounding": str, "count": int})
-def gates_fill_job(context: PartyContext, job: Json) -> Json:
-    """The job ``gates_fill``: encrypted tables and items of a rounding for ``count`` blocks under the key ``key``."""
+@party_job("bench:gates-keygen", {"key": str, "parameters": str})
+def keygen_job(context: PartyContext, job: Json) -> Json:
+    """The job ``bench:gates-keygen``: makes a key of a set, and stores it in this party's folder."""
+    request = GateRequest(gate_parameters(job["parameters"]))
+    request.check_plan(context.committee)
+    warn_all(request.warnings())
+    with NewKey(context, job["key"]) as new:
+        return {"key_id": store(context, generate(context, request), new.folder, new.publish).key_id}
+
+
+@party_job("bench:gates-fill", {"key": str, "rounding": str, "count": int})
+def fill_job(context: PartyContext, job: Json) -> Json:
+    """The job ``bench:gates-fill``: encrypted tables and items of a rounding for ``count`` blocks under the key ``key``."""
     with context.phase("fill"), GateKey(context, job["key"], job["rounding"]) as opened:
         return {"available": opened.fill(job["count"])}
 
 
-@party_job("gates_evaluate", {"key": str, "rounding": str, "receiver": int, "count": int, "local": dict}, check=check_evaluate)
-def gates_evaluate_job(context: PartyContext, job: Json) -> Json:
-    """The job ``gates_evaluate``: AES of ``count`` blocks, which ``receiver`` has, and whose values it alone gets. Under ``local`` at the receiver: ``inputs``,
+@party_job("bench:gates-evaluate", {"key": str, "rounding": str, "receiver": int, "count": int, "local": dict}, check=check_evaluate)
+def evaluate_job(context: PartyContext, job: Json) -> Json:
+    """The job ``bench:gates-evaluate``: AES of ``count`` blocks, which ``receiver`` has, and whose values it alone gets. Under ``local`` at the receiver: ``inputs``,
     the file of the blocks, and ``outputs``, the file of their values (0600, reserved before anything is claimed), both as of :func:`blocks_in`."""
     receiver, count = context.committee.index_of(job["receiver"]), _blocks(job)
     receives = context.party == receiver
@@ -259,4 +275,4 @@ def gates_evaluate_job(context: PartyContext, job: Json) -> Json:
     return {"count": count, "receiver": job["receiver"], **({"outputs": [str(path) for path in outputs]} if receives else {})}
 
 
-__all__ = ["GateKey", "block_of", "blocks_in", "check_evaluate", "gates_evaluate_job", "gates_fill_job", "lines_of"]
+__all__ = ["MOST_BLOCKS", "ROUNDING", "GateKey", "block_of", "blocks_in", "check_evaluate", "lines_of"]

@@ -1,0 +1,1 @@
+"""Published protocols that are measured beside ours, and are not served."""
