@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from bench.baselines.toprf_lwe.__main__ import main
+from bench.baselines.toprf_lwe.parameters import NAMES
 from keyquorum import api
-from keyquorum.schemes.prf_lwe.parameters import NAMES
 
 from tests.long import LONG
 from tests.schemes.test_prf_lwe_jobs import aes_of

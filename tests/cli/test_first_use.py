@@ -13,7 +13,6 @@ from keyquorum.fhe import seal
 from keyquorum.fhe.lwe import FHEW_SETS, LWE_SETS, TFHE_SETS
 from keyquorum.model.committee import Committee
 from keyquorum.plans.pool_store import packed_bytes
-from keyquorum.schemes.prf_lwe.parameters import NAMES as SETS_WITH_TABLES
 from keyquorum.serve.client import make_receiver
 
 COMMAND = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
@@ -112,7 +111,6 @@ def test_all_parameter_sets_are_listed(tmp_path: Path) -> None:
         *LWE_SETS,
         *TFHE_SETS,
         *FHEW_SETS,
-        *SETS_WITH_TABLES,
         "prf-aes128",
         "prf-legendre127",
     }

@@ -21,9 +21,6 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.locks import FileLock
 from keyquorum.parties import mac_key
 from keyquorum.schemes.key_folder import load_key
-from keyquorum.schemes.prf_lwe.encryption import SEED, EncryptedBits
-from keyquorum.schemes.prf_lwe.key import PUBLIC_FILE, ROUND_KEY_BITS
-from keyquorum.schemes.prf_lwe.parameters import gate_parameters
 from keyquorum.schemes.subset_shares import SubsetSharing, publish
 from keyquorum.serve.audit import NAME as AUDIT_LOG
 from keyquorum.serve.audit import AuditLog
@@ -64,7 +61,6 @@ SAMPLES = {
     "public key of LWE": f"{KEYS}/lwe/public.lwepk",
     "public key for TFHE-rs": "compact.kqt",
     "public key of FHEW": "public.kqf",
-    "encrypted round keys": "round-keys.lwebits",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
     "count of failed checks of noise": f"{KEYS}/bfv/noise-checks.json",
     "shares for subsets": f"{KEYS}/prf/lisss.json",
@@ -147,8 +143,6 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         key = KeyFileWriter(file, set_, COMPACT, "ab" * 16, bytes(16))
         key.write(np.arange(set_.dimension, dtype=np.uint64))
         key.finish()
-    bits = EncryptedBits(gate_parameters("lwe32-p2-seed003"), bytes(SEED), np.arange(ROUND_KEY_BITS, dtype=np.uint32))
-    (folder / PUBLIC_FILE).write_bytes(bits.to_bytes("ab" * 16))
     other = FHEW_SETS["ajax53"]
     with (folder / "public.kqf").open("wb") as file:
         count = fhew.body_residues(other, fhew.PUBLIC)

@@ -16,7 +16,6 @@ from keyquorum.fhe.lwe_sets import FHEW_SETS, TFHE_SETS
 from keyquorum.fhe.parameters import MAX_BITS_TC128, ParameterSet, from_toml, list_parameter_sets, load
 from keyquorum.fhe.seal import context
 from keyquorum.model.errors import ParameterError
-from keyquorum.schemes.prf_lwe.parameters import NAMES as SETS_WITH_TABLES
 
 from .dealer import T, find_primes
 
@@ -31,7 +30,7 @@ def seal_id(parms_id: Any) -> bytes:
 
 def test_all_files_are_shipped() -> None:
     files = {path.stem for path in (ROOT / "params").glob("*.toml")}
-    assert files == {*SHIPPED, *TFHE_SETS, *FHEW_SETS, *SETS_WITH_TABLES}
+    assert files == {*SHIPPED, *TFHE_SETS, *FHEW_SETS}
     assert {"ckks-8192-demo", "ckks-16384-bench", "bfv-8192", "bgv-8192"} <= files
 
 

@@ -356,7 +356,7 @@ def _parameters() -> list[bytes]:
     folder = Path(__file__).resolve().parents[2] / "params"
     files = (path.read_bytes() for path in sorted(folder.glob("*.toml")) if path.stat().st_size < 1500)
     # Sets of these schemes are compared with the shipped ones.
-    shipped = [data for data in files if not any(f'scheme = "{scheme}"'.encode() in data for scheme in ("tfhe", "fhew", "prf-lwe"))]
+    shipped = [data for data in files if not any(f'scheme = "{scheme}"'.encode() in data for scheme in ("tfhe", "fhew"))]
     return [*(set_.to_toml().encode() for set_ in _SETS), *shipped]
 
 

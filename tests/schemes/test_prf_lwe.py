@@ -9,6 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench.baselines.toprf_lwe.encryption import read_encrypted_bits, vectors
+from bench.baselines.toprf_lwe.evaluate import Evaluator
+from bench.baselines.toprf_lwe.key import PUBLIC_FILE, PUBLIC_KEY, public_key_of, round_keys_of
+from bench.baselines.toprf_lwe.keygen import GateRequest, generate
+from bench.baselines.toprf_lwe.parameters import gate_parameters
+from bench.baselines.toprf_lwe.public import GateCiphertexts
+from bench.baselines.toprf_lwe.tables import gate_rounding, gate_tables
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from keyquorum import api
 from keyquorum.dsl import Persistence
@@ -22,13 +29,6 @@ from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool, pools_folder
 from keyquorum.programs.signatures import sample_bits
 from keyquorum.schemes.circuit import Circuit, Forms, Wire, aes_forms
-from keyquorum.schemes.prf_lwe.encryption import read_encrypted_bits, vectors
-from keyquorum.schemes.prf_lwe.evaluate import Evaluator
-from keyquorum.schemes.prf_lwe.key import PUBLIC_FILE, PUBLIC_KEY, public_key_of, round_keys_of
-from keyquorum.schemes.prf_lwe.keygen import GateRequest, generate
-from keyquorum.schemes.prf_lwe.parameters import gate_parameters
-from keyquorum.schemes.prf_lwe.public import GateCiphertexts
-from keyquorum.schemes.prf_lwe.tables import gate_rounding, gate_tables
 from keyquorum.sharing.variants import Preprocessing
 from scipy import stats
 

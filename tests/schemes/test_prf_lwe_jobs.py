@@ -11,6 +11,7 @@ import pytest
 from bench.baselines.toprf_lwe.__main__ import main
 from bench.baselines.toprf_lwe.gates import GateKey, check_evaluate
 from bench.baselines.toprf_lwe.run import gates_evaluate
+from bench.baselines.toprf_lwe.stored import load_gate_key
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from keyquorum import api
 from keyquorum.model.committee import Committee
@@ -19,7 +20,7 @@ from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
-from keyquorum.schemes.key_folder import load_key, load_shares
+from keyquorum.schemes.key_folder import load_shares
 
 from tests.schemes.test_prf_tables import opened
 
@@ -43,7 +44,7 @@ def aes_of(committee: Committee, point: bytes) -> bytes:
     shares = []
     for party in range(committee.size):
         folder = committee.key_folder(party, "gates")
-        _, keys = load_shares(folder, load_key(folder), party)  # they wipe themselves
+        _, keys = load_shares(folder, load_gate_key(folder), party)  # they wipe themselves
         shares.append(keys.words.copy())
     bits = opened(committee, shares)[:128] & np.uint64(1)
     key = np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
@@ -61,7 +62,7 @@ def test_blocks_of_one_party(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert values == [aes_of(committee, point) for point in points]
     online = next(phase for phase in reports[0].phases if phase.name == "online")
     assert online.rounds > 2 * 41
-    key_id = load_key(committee.key_folder(0, "gates")).key_id
+    key_id = load_gate_key(committee.key_folder(0, "gates")).key_id
     assert main(["eval", str(committee.folder), "gates", POINT.hex()]) == 0
     assert capsys.readouterr().out.splitlines()[0] == aes_of(committee, POINT).hex()
     with pytest.raises(PartyError, match=rf"{NAME}-gates-{key_id[:16]}: needs 1 items, has 0: fill the pools"):
@@ -90,7 +91,7 @@ def test_replicated_shares_and_a_pool_that_is_too_small(tmp_path: Path) -> None:
     run_in_process(
         committee, lambda context: run_job(context, {"kind": "bench:gates-fill", "key": "gates", "rounding": "round_ltz_circuit", "count": 1})
     )
-    key_id = load_key(committee.key_folder(0, "gates")).key_id
+    key_id = load_gate_key(committee.key_folder(0, "gates")).key_id
     assert pool_status(pools_folder(committee, 0) / f"{NAME}-gates-{key_id[:16]}") == (2, 0)
     run_in_process(committee, lambda context: run_job(context, job), timeout=60)
     assert (tmp_path / "out").read_text() == f"{aes_of(committee, POINT).hex()}\n" and stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o600
@@ -112,7 +113,7 @@ def test_refused(tmp_path: Path) -> None:
         "local": {"inputs": ["/nowhere"]},
     }
     for more, reason in (
-        ({"key": "prf"}, "a key of PRF: name a key that keyquorum keygen -p lwe32-p2 made"), ({"receiver": 2}, "there is no party 2"),
+        ({"key": "prf"}, "a key of PRF: name a key that python -m bench.baselines.toprf_lwe keygen made"), ({"receiver": 2}, "there is no party 2"),
         ({"rounding": "round_mask_open"}, "is wrong with probability"), ({"count": 0}, "choose 1 to 1024"), ({}, "/nowhere: no such file"),
         ({"local": {}}, "needs a path under local, inputs"),
     ):  # fmt: skip

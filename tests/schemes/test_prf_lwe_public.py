@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench.baselines.toprf_lwe.encryption import SEED, EncryptedBits, vectors
+from bench.baselines.toprf_lwe.key import PUBLIC_KEY, GateKeyInfo, load_public_key
+from bench.baselines.toprf_lwe.parameters import NAMES, gate_parameters
+from bench.baselines.toprf_lwe.public import GateCiphertexts, GatePublicKey, failure_bits, make_public_key, public_deviation, samples_of
+from bench.baselines.toprf_lwe.stored import load_gate_key
 from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.parties import run_in_process
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import run_job
-from keyquorum.schemes.key_folder import load_key, load_shares
-from keyquorum.schemes.prf_lwe.encryption import SEED, EncryptedBits, vectors
-from keyquorum.schemes.prf_lwe.key import PUBLIC_KEY, GateKeyInfo, load_gate_key, load_public_key
-from keyquorum.schemes.prf_lwe.parameters import NAMES, gate_parameters
-from keyquorum.schemes.prf_lwe.public import GateCiphertexts, GatePublicKey, failure_bits, make_public_key, public_deviation, samples_of
+from keyquorum.schemes.key_folder import load_shares
 from keyquorum.sharing.variants import Preprocessing
 from scipy import stats
 
@@ -33,7 +34,7 @@ def secret_of(committee: Committee, key: str) -> Any:
     summands: dict[int, Any] = {}
     for party in range(committee.size):
         folder = committee.key_folder(party, key)
-        share = load_shares(folder, load_key(folder), party)[0]
+        share = load_shares(folder, load_gate_key(folder), party)[0]
         held = committee.capabilities.held(party, committee.size, committee.threshold)
         summands |= dict(zip(held, share.words.copy(), strict=True))
     return np.sum(list(summands.values()), axis=0, dtype=np.uint64).astype(np.uint32)
@@ -50,7 +51,7 @@ def test_the_noise_is_that_of_half_the_samples(tmp_path: Path, name: str) -> Non
     """A key of processes' form, with z samples of bounded noise. Given the key, noise of ciphertexts has mean sum(e)/2 and variance sum(e^2)/4, tested with
     1,000 ciphertexts, and the variance of the key's samples is that of the set, within 7 deviations. Vectors a of ciphertexts look uniform."""
     committee, p = api.init(tmp_path / "committee", 2, "semi2k"), gate_parameters(name)
-    job = api.keygen_job("gates", name)
+    job = {"kind": "bench:gates-keygen", "key": "gates", "parameters": name}
     run_in_process(committee, lambda context: run_job(context, job), timeout=120)
     folder = committee.key_folder(1, "gates")
     public, secret = load_public_key(folder, load_gate_key(folder)), secret_of(committee, "gates")

@@ -39,11 +39,11 @@ from keyquorum.plans.pools import Pool
 from keyquorum.plans.share import share_vector
 from keyquorum.programs import signatures
 from keyquorum.schemes.keys import SecretVector
-from keyquorum.schemes.prf_lwe.parameters import gate_parameters
-from keyquorum.schemes.prf_lwe.tables import gate_rounding
 from keyquorum.schemes.subset_shares import MOST_BYTES, own_subsets, vector_bytes
 from keyquorum.sweep.decryption import common_start
 
+from ..baselines.toprf_lwe.parameters import gate_parameters
+from ..baselines.toprf_lwe.tables import gate_rounding
 from ..runner import CIRCUMSTANCES, Bench, Options, Row, committee_of
 
 Words = NDArray[np.uint64]

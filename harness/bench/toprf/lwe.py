@@ -1,4 +1,4 @@
-"""AES-128 on LWE ciphertexts with encrypted tables (`schemes/prf_lwe`), a block at a time: the baseline in `bench.toprf`."""
+"""AES-128 on LWE ciphertexts with encrypted tables (:mod:`bench.baselines.toprf_lwe`), a block at a time: the baseline in `bench.toprf`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool
 from keyquorum.programs import Layout, signatures
 from keyquorum.schemes.circuit import aes_forms
-from keyquorum.schemes.prf_lwe.evaluate import Evaluator, open_masked_bits
-from keyquorum.schemes.prf_lwe.key import BITS, PUBLIC_FILE, round_keys_of
-from keyquorum.schemes.prf_lwe.keygen import GateRequest, generate
-from keyquorum.schemes.prf_lwe.parameters import gate_parameters
-from keyquorum.schemes.prf_lwe.tables import gate_rounding, gate_tables
 from keyquorum.sweep.decryption import common_start
+
+from ..baselines.toprf_lwe.evaluate import Evaluator, open_masked_bits
+from ..baselines.toprf_lwe.key import BITS, PUBLIC_FILE, round_keys_of
+from ..baselines.toprf_lwe.keygen import GateRequest, generate
+from ..baselines.toprf_lwe.parameters import gate_parameters
+from ..baselines.toprf_lwe.tables import gate_rounding, gate_tables
 
 Words = NDArray[np.uint64]
 BLOCK = 128

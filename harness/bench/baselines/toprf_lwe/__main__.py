@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keyquorum.model.errors import KeyQuorumError, ParameterError
-from keyquorum.schemes.prf_lwe.parameters import NAMES
 from keyquorum.terminal.output import console, fail, print_reports
 from keyquorum.terminal.progress import progress_bars
 
 from .gates import ROUNDING, block_of, blocks_in
+from .parameters import NAMES
 from .run import gates_evaluate, gates_fill, gates_keygen
 
 

@@ -23,22 +23,23 @@ from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.decrypt import RESULTS
-from keyquorum.plans.keygen import store
 from keyquorum.plans.pool_jobs import check_fill
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import ClaimedItems, Pool
 from keyquorum.plans.weakness import warn_all
 from keyquorum.programs.signatures import sum_inputs
 from keyquorum.schemes.circuit import aes_forms
-from keyquorum.schemes.key_folder import NewKey, check_made_by, load_shares
+from keyquorum.schemes.key_folder import NewKey, check_made_by, load_shares, write_info, write_public_files, write_share
 from keyquorum.schemes.prf.function import BLOCK, blocks_of, combined, held_by, rows_of
-from keyquorum.schemes.prf_lwe.evaluate import Evaluator
-from keyquorum.schemes.prf_lwe.key import BITS, load_gate_key, load_round_keys
-from keyquorum.schemes.prf_lwe.keygen import GateRequest, generate
-from keyquorum.schemes.prf_lwe.parameters import gate_parameters
-from keyquorum.schemes.prf_lwe.tables import gate_rounding, gate_tables
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.variants import Preprocessing
+
+from .evaluate import Evaluator
+from .key import BITS, load_public_key, load_round_keys
+from .keygen import GateRequest, generate
+from .parameters import gate_parameters
+from .stored import load_gate_key
+from .tables import gate_rounding, gate_tables
 
 Bytes = NDArray[np.uint8]
 CHUNK = 4
@@ -240,7 +241,18 @@ def keygen_job(context: PartyContext, job: Json) -> Json:
     request.check_plan(context.committee)
     warn_all(request.warnings())
     with NewKey(context, job["key"]) as new:
-        return {"key_id": store(context, generate(context, request), new.folder, new.publish).key_id}
+        material = generate(context, request)
+        for j, shares in enumerate(material.shares):
+            write_share(new.folder, material.info, context.party, j, shares)
+            shares.wipe()
+        info = write_public_files(new.folder, material.info, material.public)
+        load_round_keys(new.folder, info)
+        load_public_key(new.folder, info)
+        context.session.compare("stored key", info.digest)
+        write_info(new.folder, info)
+        new.publish()
+        context.session.compare("end of the key generation", info.digest)
+    return {"key_id": info.key_id}
 
 
 @party_job("bench:gates-fill", {"key": str, "rounding": str, "count": int})

@@ -14,9 +14,9 @@ from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
 from keyquorum.parties.context import Progress, RunReport
 from keyquorum.schemes.prf.function import BLOCK
-from keyquorum.schemes.prf_lwe.key import load_gate_key
 
 from .gates import MOST_BLOCKS, ROUNDING, blocks_in, lines_of
+from .stored import load_gate_key
 
 
 def gates_keygen(committee: Committee | PathLike, key: str, parameters: str = "lwe32-p2", progress: Progress | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Parameter sets of LWE with encrypted tables: `params/lwe32-p2.toml` and `params/lwe32-p2-seed003.toml`."""
+"""Parameter sets of LWE with encrypted tables: `lwe32-p2.toml` and `lwe32-p2-seed003.toml` in this folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from keyquorum.fhe import lwe_sets
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.fhe.lwe_sets import tuniform_deviation
 from keyquorum.model.errors import ParameterError
@@ -59,7 +58,7 @@ def gate_parameters(name: str) -> GateParameters:
 
 def parameters_path(name: str) -> Path:
     """The file of a shipped set."""
-    return Path(lwe_sets.__file__).parent / "params" / f"{name}.toml"
+    return Path(__file__).parent / f"{name}.toml"
 
 
 def read_gate_parameters(path: Path) -> GateParameters:

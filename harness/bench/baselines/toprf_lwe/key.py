@@ -8,7 +8,7 @@ from pathlib import Path
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.plain import is_hex
-from keyquorum.schemes.key_folder import load_key, load_public_file
+from keyquorum.schemes.key_folder import load_public_file
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
 from .encryption import EncryptedBits, read_encrypted_bits
@@ -44,14 +44,6 @@ class GateKeyInfo(KeyInfo):
         return info
 
 
-def load_gate_key(folder: Path) -> GateKeyInfo:
-    """The metadata of a key of AES on LWE ciphertexts. Raises KeyFileError for a key of another scheme."""
-    info = load_key(folder)
-    if not isinstance(info, GateKeyInfo):
-        raise KeyFileError(f"{folder}: a key of {info.parameters.scheme.upper()}: name a key that keyquorum keygen -p lwe32-p2 made")
-    return info
-
-
 def load_round_keys(folder: Path, info: GateKeyInfo) -> EncryptedBits:
     """The encrypted bits of the round keys, checked against the metadata. Raises KeyFileError."""
     return round_keys_of(load_public_file(folder, info, PUBLIC_FILE), info, str(folder / PUBLIC_FILE))
@@ -80,5 +72,5 @@ def _of_key(data: bytes, info: GateKeyInfo, count: int, where: str) -> Encrypted
 
 
 __all__ = [
-    "BITS", "PUBLIC_FILE", "PUBLIC_KEY", "ROUND_KEY_BITS", "GateKeyInfo", "load_gate_key", "load_public_key", "load_round_keys", "public_key_of", "round_keys_of",
+    "BITS", "PUBLIC_FILE", "PUBLIC_KEY", "ROUND_KEY_BITS", "GateKeyInfo", "load_public_key", "load_round_keys", "public_key_of", "round_keys_of",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The public key of an LWE secret of :mod:`keyquorum.schemes.prf_lwe`, and encryption of bits under it (Regev, J. ACM 56(6), 2009, section 5).
+"""The public key of the LWE secret, and encryption of bits under it (Regev, J. ACM 56(6), 2009, section 5).
 
 The key has z encryptions of zero, which the parties make together: (a_i, b_i = <a_i, s> + e_i), with the a_i from a public seed. A bit m is encrypted as
 the sum of a uniform subset of them, plus 2^31 m. With z = 32 (n + 1) + 256, 2 log2 of the security more than the bits of a ciphertext, the sum is within 2^-129
