@@ -197,7 +197,7 @@ pub(super) fn with_random<P: Verifiable, A: Domain, F: Domain, V: 'static>(
     at_start(move |p: &mut Verified<P, A>| {
         if p.inner.random_is_local() {
             let share = p.inner.random_local(&domain, n)?;
-            return Ok(f(p, share)?);
+            return f(p, share);
         }
         let random = within(p.inner.random(&domain, n)?, inner);
         Ok(and_then(random, f))
