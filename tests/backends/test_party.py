@@ -302,7 +302,7 @@ def test_mistakes(tmp_path: Path) -> None:
 
 def test_primes_that_are_too_short_for_macs() -> None:
     from keyquorum.backends.mpspdz.checkout import PROTOCOLS
-    from keyquorum.backends.mpspdz.shares import Domain
+    from keyquorum.model.domains import Domain
 
     assert "-S" not in commands.run_options(PROTOCOLS["mascot"], Domain.parse("F_1099511480321"))
     options = commands.run_options(PROTOCOLS["mascot"], Domain.parse("F_68719403009"))

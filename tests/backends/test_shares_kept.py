@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from keyquorum.backends.mpspdz.shares import Domain, decode, encode
+from keyquorum.backends.mpspdz.shares import decode, encode
 from keyquorum.dsl import Persistence
+from keyquorum.model.domains import Domain
 
 Q60 = 1152921504606584833
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import keyquorum
 from keyquorum.backends.mpspdz import Checkout
 from keyquorum.backends.mpspdz.commands import STATISTICAL_SECURITY
-from keyquorum.backends.mpspdz.shares import Domain
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.model.protocols import PROTOCOLS as ALL

@@ -18,6 +18,7 @@ from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
 from keyquorum.dsl.program_io import numbers_path
 from keyquorum.dsl.share_files import shares_path
 from keyquorum.model.arguments import checked
+from keyquorum.model.domains import Field, Ring
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError
 from keyquorum.model.links import check_link, notice, parse
 from keyquorum.model.plain import Json
@@ -115,13 +116,13 @@ class ProgramRequest:
         if over_field and self.ring is not None:
             raise ParameterError(f"{self.protocol} works over prime fields: give -P instead of -R")
         if not over_field:
-            return f"Z2^{self.ring if self.ring is not None else 64}"
+            return Ring(self.ring if self.ring is not None else 64)
         if self.prime is None and (self.field or 0) > DEFAULT_PRIME.bit_length() - COMPARISON_BITS:
             raise ParameterError(
                 f"-F {self.field} needs a prime of {(self.field or 0) + COMPARISON_BITS} bits, this engine has up to 61: "
                 "lower -F, or give a prime with -P if the program compares nothing"
             )
-        return f"F_{self.prime if self.prime is not None else DEFAULT_PRIME}"
+        return Field(self.prime if self.prime is not None else DEFAULT_PRIME)
 
 
 def _mac_key_path(request: ProgramRequest, party: int) -> Path:

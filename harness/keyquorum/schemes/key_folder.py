@@ -24,6 +24,7 @@ from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import NO_KEY_TEST
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.locks import FileLock
@@ -45,7 +46,8 @@ def check_made_by(committee: Committee, info: KeyInfo, folder: Path) -> None:
 
 def element_words(protocol: str, domain: str) -> int:
     """Words of 64 bits of an element of a share: two over long primes, and for MACs over a ring, which need a wider one than the values."""
-    wide = named(protocol).macs if domain.startswith("Z2^") else int(domain.removeprefix("F_")) >> 64 != 0
+    found = Domain.parse(domain)
+    wide = named(protocol).macs if found.prime is None else found.bits > 64
     return 2 if wide else 1
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.subset import SUBSET_PROTOCOL, Subset, numbers_text
@@ -46,9 +47,10 @@ class SubsetSharing:
 
 def ring_bits(domain: str) -> int:
     """k of a domain Z2^k. Raises ParameterError for a prime field."""
-    if not domain.startswith("Z2^"):
+    found = Domain.parse(domain)
+    if found.prime is not None:
         raise ParameterError("the key is shared over prime fields: subsets have shares modulo 2^k alone; take another key")
-    return int(domain[3:])
+    return found.bits
 
 
 def shared_vectors(info: KeyInfo) -> tuple[SecretVector, ...]:

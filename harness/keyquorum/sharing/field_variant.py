@@ -21,6 +21,7 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Field
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs import Call, Segment
 from keyquorum.programs.signatures import round_field_mask, round_field_open
@@ -111,7 +112,7 @@ class FieldVariant(Variant):
         """v modulo q and its rows in the field of the messages, [parts, rows, at most size] each: those of ``size`` draws that are below q. ``names``: of the runs that made them are appended."""
         assert isinstance(group.backend, Embedded)
         q, length, field = self.modulus, self.length, self.protocol
-        domains = (f"F_{q}", f"F_{self.field}")
+        domains = (Field(q), Field(self.field))
         summands = joint_summands(field, self.parties, self.threshold)
         joint = group.backend.session.joint_integers(field, size, length, 1, self.threshold, seed)
         files = []
@@ -144,7 +145,7 @@ class FieldVariant(Variant):
         q, length, size = self.modulus, self.length, z.shape[-1]
         names = agreed_names(group, preprocessing, context)
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
-        domains = (f"F_{q}", f"F_{self.field}")
+        domains = (Field(q), Field(self.field))
         field, first, second = self.protocol, Persistence.from_sections([z[0], flat[0]]), Persistence.from_sections([flat[1]])
         try:
             named(first, field, domains[0], "phases and masks modulo q", names)

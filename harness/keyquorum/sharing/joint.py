@@ -18,6 +18,7 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Field
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import PROTOCOLS
 
@@ -130,7 +131,7 @@ class JointNoise:
 
     def append_to(self, shares: Persistence, protocol: str, q: int) -> None:
         """Appends F modulo q. Raises ParameterError the second time, as two results under one F show their difference without noise, and once the noise is wiped."""
-        domain = f"F_{q}"
+        domain = Field(q)
         if self._drawn is None:
             raise ParameterError(f"{protocol}: this joint noise is wiped: draw another one")
         if domain in self._appended:

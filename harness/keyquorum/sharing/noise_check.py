@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Ring
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import noise_check
 
@@ -47,9 +48,9 @@ def noise_within(group: RoundingGroup, u: Words, q: int, t: int, seed: bytes | N
     ring = Persistence.from_words(filled)
     try:
         if names:
-            named(ring, group.ring_protocol, f"Z2^{bits}", "low parts of phases, for the check of noise", names)
+            named(ring, group.ring_protocol, Ring(bits), "low parts of phases, for the check of noise", names)
         call = noise_check(count=1, N=padded, l=length, ring_length=bits)
-        opened = group.run(group.ring_protocol, f"Z2^{bits}", call, persistence=ring, seed=seed)
+        opened = group.run(group.ring_protocol, Ring(bits), call, persistence=ring, seed=seed)
         return bool(opened[0] & 1)
     finally:
         ring.wipe()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from keyquorum.backends.base import OpeningMasks
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import Unsigned
+from keyquorum.model.domains import Ring
 from keyquorum.programs.signatures import and_triples, opening_masks
 
 from .randomness import uniform_bits, wipe
@@ -40,7 +41,7 @@ def make_masks(group: RoundingGroup, protocol: str, parties: int, openings: int,
     made, known = Persistence(), uniform_bits(size, bits)
     try:
         call = opening_masks(contributors=parties, size=size, count=openings + receiver_rows(padded))
-        group.run(protocol, f"Z2^{bits}", call, private=known, persistence=made, seed=seed)
+        group.run(protocol, Ring(bits), call, private=known, persistence=made, seed=seed)
         rows = made.words.reshape(made.words.shape[0], -1, size * WORDS)
         result = np.concatenate([rows, np.zeros_like(rows[:, :1])], axis=1)
         result[0, -1, ::WORDS] = known.view(np.uint64)

@@ -40,6 +40,7 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Ring
 from keyquorum.model.errors import PartyError, ProgramError
 from keyquorum.programs import Layout
 from keyquorum.programs.signatures import client_outputs
@@ -148,7 +149,7 @@ def _opened(
     )
     try:
         words = group.run(
-            group.ring_protocol, f"Z2^{padded.bits}", call, public=[factors.view(np.int64).ravel()], persistence=working, keep=True,
+            group.ring_protocol, Ring(padded.bits), call, public=[factors.view(np.int64).ravel()], persistence=working, keep=True,
             context=context + b" to receivers", masks=masks,
         )  # fmt: skip
         opened: Words = words.view(np.uint64).reshape(padded.rows, size) & low_mask(padded.bits)

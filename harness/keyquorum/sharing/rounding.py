@@ -18,6 +18,7 @@ from keyquorum._engine import addmod, mulmod_scalar, scale_round, submod
 from keyquorum.backends.base import Backend
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest, wiped_on_failure
+from keyquorum.model.domains import Field, Ring
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import PROTOCOLS, Protocol
 from keyquorum.parties.context import PartyContext
@@ -196,7 +197,7 @@ def _reshared(group: RoundingGroup, ring: Persistence, size: int, length: int, s
     inputs = sum_inputs(contributors=len(group.numbers), size=size)
     try:
         with wiped_on_failure(shares):
-            group.run(group.ring_protocol, f"Z2^{_ring_bits(group, length)}", inputs, private=private, persistence=shares, seed=seed)
+            group.run(group.ring_protocol, Ring(_ring_bits(group, length)), inputs, private=private, persistence=shares, seed=seed)
     finally:
         wipe(private)
     return shares
@@ -241,8 +242,8 @@ def _carry(group: RoundingGroup, ring: Persistence, field: Persistence, size: in
     first = round_carry_odd_ring(summands=summands, contributors=contributors, size=size, l=length, ring_length=bits)
     second = round_carry_odd_field(summands=summands, contributors=contributors, size=size, t=t, receiver=group.receiver)
     try:
-        opened = group.run(group.ring_protocol, f"Z2^{bits}", first, private=private, persistence=ring, seed=seed)
-        return group.run(group.field_protocol, f"F_{t}", second, private=private, public=[opened & 1], persistence=field, seed=seed)
+        opened = group.run(group.ring_protocol, Ring(bits), first, private=private, persistence=ring, seed=seed)
+        return group.run(group.field_protocol, Field(t), second, private=private, public=[opened & 1], persistence=field, seed=seed)
     finally:
         if private is not None:
             wipe(private)
@@ -258,7 +259,7 @@ def _carry_verified(
     receiver compares two copies of the summand that it lacks (``Source/mpc/src/protocol/verified``).
     """
     summands, bits = group.summands, _ring_bits(group, length)
-    ring_domain, field_domain = f"Z2^{bits}", f"F_{t}"
+    ring_domain, field_domain = Ring(bits), Field(t)
     joint = group.bits(size, (summands - 1).bit_length(), seed)
     named(ring, group.ring_protocol, ring_domain, "low parts of phases", names)
     named(field, group.field_protocol, field_domain, "high parts of phases modulo t", names)
@@ -285,10 +286,10 @@ def _mask_open(group: RoundingGroup, ring: Persistence, residues: Persistence, s
     first = round_mask_open_odd_ring(contributors=contributors, size=size, l=length, ring_length=bits)
     second = round_mask_open_odd_field(contributors=contributors, size=size, l=length, t=t, receiver=group.receiver)
     try:
-        opened = group.run(group.ring_protocol, f"Z2^{bits}", first, private=private, persistence=ring, seed=seed)
+        opened = group.run(group.ring_protocol, Ring(bits), first, private=private, persistence=ring, seed=seed)
         opened[:size] %= 1 << length
         opened[size:] &= 1
-        return group.run(group.field_protocol, f"F_{t}", second, private=private, public=[opened], persistence=residues, seed=seed)
+        return group.run(group.field_protocol, Field(t), second, private=private, public=[opened], persistence=residues, seed=seed)
     finally:
         if private is not None:
             wipe(private)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum.fhe.lwe_sets import shipped_set
+from keyquorum.model.domains import Ring
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.plain import is_hex
 from keyquorum.schemes.key_folder import load_public_file
@@ -19,7 +20,7 @@ PUBLIC_FILE = "round-keys.lwebits"
 PUBLIC_KEY = "public.lwebits"
 """Names of the public files."""
 ROUND_KEY_BITS = 1408
-BITS = "Z2^1"
+BITS = Ring(1)
 """The domain of shares of bits."""
 
 

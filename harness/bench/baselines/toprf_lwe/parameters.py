@@ -9,6 +9,7 @@ from pathlib import Path
 
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.fhe.lwe_sets import tuniform_deviation
+from keyquorum.model.domains import Domain, Ring
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import toml_loads
 
@@ -36,9 +37,9 @@ class GateParameters(LweParameters):
         return self.modulus_bits
 
     @property
-    def domain(self) -> str:
+    def domain(self) -> Domain:
         """The domain of the shares."""
-        return f"Z2^{self.modulus_bits}"
+        return Ring(self.modulus_bits)
 
     def check_sums(self, longest: int) -> None:
         """Raises ParameterError unless sums of ``longest`` fresh ciphertexts and a mask are always decrypted rightly: |e| <= (longest + 1) 2^b < q/4."""

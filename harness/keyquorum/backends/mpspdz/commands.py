@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import BackendError, ParameterError
 from keyquorum.model.protocols import Protocol
 
 from .checkout import Checkout, on_mp_spdz
-from .shares import Domain
 
 PORTS_VARIABLE = "MP_SPDZ_PORTS"
 """FIRST-LAST in the environment: the ports that parties may listen on, for hosts behind a firewall."""

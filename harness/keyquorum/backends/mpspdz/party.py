@@ -17,6 +17,7 @@ from pathlib import Path
 from keyquorum._engine import NetworkError, Session
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import BackendError, ParameterError, PartyError, ProgramError
 from keyquorum.model.links import Link
 from keyquorum.model.plain import Json, json_loads
@@ -31,7 +32,7 @@ from .executable import Executable, failed_to_start, first_cause, may_have_begun
 from .relay import Relays
 from .report import check_failed, failure_line, parse_report
 from .run import PRINTED, put_shares, take_shares
-from .shares import Domain
+from .shares import word_domain
 from .workdir import WorkFolder, sweep, write_secret
 
 COMPILE_SECONDS = 1800.0
@@ -120,7 +121,7 @@ class MpSpdz(Backend):
             raise ParameterError("MP-SPDZ cannot bind a context to its messages: use the embedded engine")
         if masks is not None:
             raise ParameterError("MP-SPDZ takes no stored masks of openings: use the embedded engine")
-        entry, where, words = protocol_named(protocol), Domain.parse(domain), list(call.words)
+        entry, where, words = protocol_named(protocol), word_domain(domain), list(call.words)
         t = threshold if entry.chooses_threshold else None
         check_parties(entry, self._parties, t)
         folder = self._working_folder()

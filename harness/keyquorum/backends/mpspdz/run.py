@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.runner import ProgramResult
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.links import Link
 from keyquorum.model.protocols import Protocol
@@ -26,7 +27,7 @@ from .checkout import Checkout, check_parties, protocol_named
 from .commands import Ports, compile_options, environment, finish, library_path, run_options, start, stop
 from .relay import Relays, own_delay
 from .report import failure_line, parse_report
-from .shares import Domain
+from .shares import word_domain
 from .workdir import WorkFolder, write_secret
 
 Ints = NDArray[np.int64]
@@ -86,7 +87,7 @@ def run_program(
     its own. Raises :class:`ProgramError`, with the line of the reason, if the compiler or a party fails or takes too long.
     """
     entry = protocol_named(protocol) if isinstance(protocol, str) else protocol
-    where, words = Domain.parse(domain), [str(a) for a in args]
+    where, words = word_domain(domain), [str(a) for a in args]
     if isinstance(protocol, str):
         check_parties(entry, parties, threshold)
     checkout.binary(entry)

@@ -24,13 +24,12 @@ mascot         SPDZ gfp                      as over other fields               
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import Persistence
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import ParameterError, ProgramError
 
 from .checkout import PROTOCOLS, on_mp_spdz, protocol_named
@@ -41,30 +40,12 @@ SPDZ2K_SECURITY = 64
 """Bits of a MAC key of spdz2k, MP-SPDZ's default: elements have k + 64 bits."""
 
 
-@dataclass(frozen=True)
-class Domain:
-    """Z_2^k (``prime`` is None) or a prime field. Its text form is ``Z2^64`` or ``F_65537``."""
-
-    bits: int
-    prime: int | None
-
-    @staticmethod
-    def parse(text: str) -> Domain:
-        """The domain of a text. Raises ParameterError for domains whose elements do not fit 64-bit words."""
-        kind, number = text[:3], text[3:]
-        if kind == "Z2^" and number.isdigit() and 1 <= int(number) <= 64:
-            return Domain(int(number), None)
-        if text.startswith("F_") and text[2:].isdigit() and 2 < int(text[2:]) < 1 << 62:
-            return Domain(int(text[2:]).bit_length(), int(text[2:]))
+def word_domain(text: str) -> Domain:
+    """The domain of a text. Raises ParameterError for domains whose elements do not fit 64-bit words."""
+    domain = Domain.parse(text)
+    if domain.bits > (64 if domain.prime is None else 62):
         raise ParameterError(f"domain {text!r}: give Z2^k up to 64 bits, or F_q with a prime of up to 62 bits")
-
-    def __str__(self) -> str:
-        return f"Z2^{self.bits}" if self.prime is None else f"F_{self.prime}"
-
-    @property
-    def modulus(self) -> int:
-        """Number of elements."""
-        return 1 << self.bits if self.prime is None else self.prime
+    return domain
 
 
 def header(protocol: str, domain: Domain) -> bytes:
@@ -123,7 +104,7 @@ def encode(protocol: str, domain: Domain, shares: Persistence) -> bytes:
         key: bytes = _montgomery(shares.mac_key, domain, True).astype("<u8").tobytes()
         head += key.ljust(_mac_bytes(protocol), b"\0")
     if shares.exists:
-        shares.bind(protocol, str(domain))
+        shares.bind(protocol, domain)
     parts, width = _parts(protocol), _element_words(protocol)
     words = shares.words if shares.exists else np.empty((parts, 0), dtype=np.uint64)
     if words.shape[0] != parts or (shares.exists and shares.element_words != width):
@@ -155,7 +136,7 @@ def decode(protocol: str, domain: Domain, data: bytes) -> Persistence:
     count = words.size // (parts * width)
     grouped = words.reshape(count, parts, width).transpose(1, 0, 2).reshape(parts, count * width)
     shares = Persistence.from_words(grouped.copy(), width)
-    shares.bind(protocol, str(domain))
+    shares.bind(protocol, domain)
     if mac_bytes:
         key = np.frombuffer(data, dtype="<u8", count=1, offset=8 + len(head)).astype(np.uint64)
         shares.mac_key = _montgomery(key, domain, False)

@@ -9,6 +9,7 @@ from keyquorum.fhe.fhew import KINDS, FhewKeyFile, file_name, read_key_file
 from keyquorum.fhe.lwe import FHEW_SETS, FhewParameters
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
 from keyquorum.schemes.key_folder import load_key, load_public_file
@@ -63,7 +64,7 @@ def fhew_from_json(data: Plain) -> FhewParameters:
     return shipped_set(data, fhew_parameters)
 
 
-def sharing_of(committee: Committee, parameters: FhewParameters) -> tuple[str, str]:
+def sharing_of(committee: Committee, parameters: FhewParameters) -> Sharing:
     """Protocol and domain of the secrets' shares; refuses a committee that cannot make keys."""
     if committee.authenticated:
         raise ParameterError(

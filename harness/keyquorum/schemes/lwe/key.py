@@ -9,6 +9,7 @@ from keyquorum.fhe.lwe import LWE_SETS, LweParameters, lwe_parameters
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, read_lwe_public_key
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain, Field, Ring, Sharing
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
 from keyquorum.schemes.key_folder import load_key, load_public_file
@@ -41,9 +42,9 @@ def parameters_from_json(data: Plain) -> LweParameters:
     return shipped_set(data, lwe_parameters)
 
 
-def domain_of(parameters: LweParameters) -> str:
+def domain_of(parameters: LweParameters) -> Domain:
     """The domain of the secret's shares."""
-    return f"F_{parameters.prime}" if parameters.prime else "Z2^64"
+    return Field(parameters.prime) if parameters.prime else Ring(64)
 
 
 def _sets(prime: bool) -> str:
@@ -51,19 +52,19 @@ def _sets(prime: bool) -> str:
     return ", ".join(name for name, p in LWE_SETS.items() if bool(p.prime) == prime)
 
 
-def sharing_of(committee: Committee, parameters: LweParameters) -> tuple[str, str]:
+def sharing_of(committee: Committee, parameters: LweParameters) -> Sharing:
     """Protocol and domain of the secret's shares; refuses a committee that cannot share modulo q."""
     if parameters.prime:
         if committee.authenticated:
             raise ParameterError(
                 f"{committee.protocol}: phases modulo a prime are scaled share by share, which MACs do not follow: take one of {_sets(False)}"
             )
-        return committee.field_protocol, domain_of(parameters)
+        return Sharing(committee.field_protocol, domain_of(parameters))
     if committee.ring_protocol is None:
         raise ParameterError(
             f"{committee.protocol} shares over prime fields alone, {parameters.name} is modulo 2^64: take {_sets(True)}, or another committee"
         )
-    return committee.ring_protocol, domain_of(parameters)
+    return Sharing(committee.ring_protocol, domain_of(parameters))
 
 
 def load_lwe_key(folder: Path) -> LweKeyInfo:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
+from keyquorum.model.domains import Ring
 from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import (
@@ -168,7 +169,7 @@ class LweVariant(Variant):
         p, made = self.parameters, Persistence()
         length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
         circuit, table = self.rounding == "round_ltz_circuit", self.rounding == "round_ltz_table"
-        ring = f"Z2^{p.ring_bits}"
+        ring = Ring(p.ring_bits)
         if table and self.authenticated:
             # A MAC is modulo the ring that the mask is in. One program makes both, from bits known in both domains.
             group.run(group.ring_protocol, ring, self._ltz_tables(size, "made"), persistence=made, seed=seed)
@@ -181,7 +182,7 @@ class LweVariant(Variant):
             sections = [rows[:, :1], rows[:, 1 : 1 + length], *([] if self.authenticated else [rows[:, 1 + length :]])]
             if self.stores_triples:
                 # With MACs they are elements modulo the ring that the comparison is in.
-                sections.append(made_triples(group, ring if self.authenticated else "Z2^1", size, comparison_ands(length), self.words, seed))
+                sections.append(made_triples(group, ring if self.authenticated else Ring(1), size, comparison_ands(length), self.words, seed))
         elif table:
             sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed, names)]
         if self.defers_checks:
@@ -200,7 +201,7 @@ class LweVariant(Variant):
         """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need. ``names``: of the run that made the bits; that of the tables is appended."""
         bits = bits & low_mask(self.table_bits)
         tables = Persistence.from_words(bits.reshape(bits.shape[0], -1))
-        domain = f"Z2^{self.table_bits}"
+        domain = Ring(self.table_bits)
         if self.verified:
             named(tables, group.ring_protocol, domain, "bits of masks", names)
         group.run(group.ring_protocol, domain, self._ltz_tables(size, "stored"), persistence=tables, seed=seed)
@@ -229,7 +230,7 @@ class LweVariant(Variant):
             if not isinstance(preprocessing, Preprocessing):
                 raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
             working.take_key_tests(preprocessing.key_tests)
-        domain = f"Z2^{p.ring_bits}"
+        domain = Ring(p.ring_bits)
         masks = masks_of(preprocessing[-1], self.openings, padded_output(p), to) if self.defers_checks else None
         try:
             if names:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain, Field, Ring, Sharing
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.protocols import COMMITTEES, PROTOCOLS
 from keyquorum.schemes.key_folder import load_key
@@ -34,9 +35,9 @@ class LegendreParameters(PrfParameters):
     polynomials: int = 0
 
     @property
-    def domain(self) -> str:
+    def domain(self) -> Domain:
         """The field of points and keys."""
-        return f"F_{self.prime}"
+        return Field(self.prime)
 
 
 AES = PrfParameters("prf-aes128", 128, 128)
@@ -60,13 +61,13 @@ def parameters_from_json(data: Plain) -> PrfParameters:
     return chosen
 
 
-def domain_of(protocol: str) -> str:
+def domain_of(protocol: str) -> Domain:
     """The domain of the bits' shares in a committee of this protocol: bits of additive shares are additive modulo 2. Shares with MACs do not split,
     and their bits lie in a ring."""
-    return "Z2^64" if COMMITTEES[protocol].macs else "Z2^1"
+    return Ring(64) if COMMITTEES[protocol].macs else Ring(1)
 
 
-def sharing_of(committee: Committee, parameters: PrfParameters = AES) -> tuple[str, str]:
+def sharing_of(committee: Committee, parameters: PrfParameters = AES) -> Sharing:
     """Protocol and domain of the shares of a key. Refuses a committee that has no shares of bits or, for the Legendre PRF, none modulo long primes."""
     if isinstance(parameters, LegendreParameters):
         if not PROTOCOLS[committee.field_protocol].wide_fields:
@@ -74,12 +75,12 @@ def sharing_of(committee: Committee, parameters: PrfParameters = AES) -> tuple[s
             raise ParameterError(
                 f"{committee.protocol} has no shares modulo primes of 127 bits, which {parameters.name} needs: take a committee of {takes}"
             )
-        return committee.field_protocol, parameters.domain
+        return Sharing(committee.field_protocol, parameters.domain)
     if committee.ring_protocol is None:
         raise ParameterError(
             f"{committee.protocol} shares over prime fields alone, and AES computes on shares of bits: take a committee of rep-field or semi"
         )
-    return committee.ring_protocol, domain_of(committee.protocol)
+    return Sharing(committee.ring_protocol, domain_of(committee.protocol))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import aes_hot
 from keyquorum.sharing.rounding import RoundingGroup
@@ -37,7 +38,7 @@ CHUNK = 256
 class AesTables(PreprocessingKind):
     """Items of :data:`MASKS` + :data:`HOT` shared bits, for blocks under any key of the committee. ``sharing``: protocol and domain of the shares."""
 
-    sharing: tuple[str, str]
+    sharing: Sharing
 
     @property
     def name(self) -> str:

@@ -23,6 +23,7 @@ from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal import Evaluator
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
+from keyquorum.model.domains import Field
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
@@ -174,7 +175,7 @@ class _Decryption:
         """What `flood` opens modulo the prime ``index``, as residues; empty at those who do not receive it. Wipes ``working``."""
         q = self.parameters.coeff_modulus[index]
         words = self.context.backend.run(
-            self.context.committee.field_protocol, f"F_{q}", call, threshold=self.info.threshold, private=private, persistence=working, seed=self.seed
+            self.context.committee.field_protocol, Field(q), call, threshold=self.info.threshold, private=private, persistence=working, seed=self.seed
         ).words  # fmt: skip
         working.wipe()
         return np.where(words < 0, words + q, words).astype(np.uint64)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from keyquorum.fhe.parameters import ParameterSet
+from keyquorum.model.domains import Field
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
@@ -38,7 +39,7 @@ class SealKeyInfo(KeyInfo):
     @property
     def secrets(self) -> tuple[SecretVector, ...]:
         """The secret modulo each prime, and then modulo 2^64 where it is shared there."""
-        domains = [*(f"F_{q}" for q in self.parameters.coeff_modulus), *((RING,) if self.ring_secret else ())]
+        domains = [*(Field(q) for q in self.parameters.coeff_modulus), *((RING,) if self.ring_secret else ())]
         return tuple(SecretVector(domain, self.parameters.ring_degree) for domain in domains)
 
     def to_json(self) -> Plain:

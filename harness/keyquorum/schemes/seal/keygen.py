@@ -33,6 +33,7 @@ from keyquorum.fhe.keys import (
 )
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, require_embedded
+from keyquorum.model.domains import Domain, Field, Ring
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
@@ -260,7 +261,7 @@ def _generate(context: PartyContext, request: SealRequest, seed: bytes | None, w
         return backend.run(protocol, domain, call, threshold=threshold, seed=seed, **options).words
 
     def field_run(q: int, call: Call, **options: Any) -> Ints:
-        return run(field, f"F_{q}", call, **options)
+        return run(field, Field(q), call, **options)
 
     require_embedded(committee, backend.name)
     ring_protocol = committee.ring_protocol if committee.authenticated and backend.name == "embedded" and decrypts_in_ring(parameters) else None
@@ -293,11 +294,12 @@ def _generate(context: PartyContext, request: SealRequest, seed: bytes | None, w
 
     security = _mask_bits(committee) - NOISE_BITS
     # Products of a prime field are verified faster than those modulo 2^k, which take an extension ring.
+    domain: Domain
     if committee.ring_protocol is not None and not committee.authenticated and not committee.verifies_products:
         bits = backend.ring_bits(LIFT_BITS)
-        protocol, domain, modulus, in_bits = committee.ring_protocol, f"Z2^{bits}", 1 << bits, True
+        protocol, domain, modulus, in_bits = committee.ring_protocol, Ring(bits), 1 << bits, True
     else:
-        protocol, domain, modulus, in_bits = field, f"F_{MERSENNE}", MERSENNE, False
+        protocol, domain, modulus, in_bits = field, Field(MERSENNE), MERSENNE, False
     source, layout = Persistence(), Layout(secret=n)
     with context.phase("secret"):
         if committee.verifies_products:
@@ -359,7 +361,7 @@ def _generate(context: PartyContext, request: SealRequest, seed: bytes | None, w
         """Shares of secret and noise modulo a prime, in the order of the share file in which they were sampled: runs of `lift_close` keep it."""
         made = Persistence()
         if joint is not None:
-            made.append_joint(field, f"F_{q}", joint.shares(f"F_{q}"), committee.share_parts, joint.name)
+            made.append_joint(field, Field(q), joint.shares(Field(q)), committee.share_parts, joint.name)
         for piece in pieces:
             field_run(
                 q,
@@ -378,7 +380,7 @@ def _generate(context: PartyContext, request: SealRequest, seed: bytes | None, w
         with context.phase("lift test"):
             for q in primes:
                 tested.append(lifted(q))
-                tests.input_masks(LiftedDomain(field, f"F_{q}", tested[-1], len(cuts)))
+                tests.input_masks(LiftedDomain(field, Field(q), tested[-1], len(cuts)))
             if ring_protocol:
                 call = lift_close(contributors=contributors, size=n, b=NOISE_BITS)
                 mine = None if masks is None else masks[:n]

@@ -12,6 +12,7 @@ from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
+from keyquorum.model.domains import Field
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Layout
@@ -40,7 +41,7 @@ def shares_of_phase(
     public = [mulmod_scalar(np.ascontiguousarray(ciphertext.data[i, index]), factor, q).astype(np.int64) for i in (0, 1)]
     call = rlwe_phase(N=n, q=q, form_in="ntt" if ciphertext.is_ntt else "coeff", form_out="coeff", s=phase_layout(n)["s"])
     context.backend.run(
-        context.committee.field_protocol, f"F_{q}", call, threshold=info.threshold, seed=seed, public=public, persistence=working, keep=keep
+        context.committee.field_protocol, Field(q), call, threshold=info.threshold, seed=seed, public=public, persistence=working, keep=keep
     )
     return working
 

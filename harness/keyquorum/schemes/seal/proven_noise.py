@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import wiped_on_failure
+from keyquorum.model.domains import Field
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Segment
 from keyquorum.programs.signatures import lift_close, lift_open, sample_flooding
@@ -58,10 +59,10 @@ class ProvenNoise:
             try:
                 call = lift_open(contributors=context.parties, size=self._count, b=b, lam=bits - b, modulus=MERSENNE, x=Segment(0, self._count))
                 opened = self._run(MERSENNE, call, first, private=masks)
-                tests.input_masks(LiftedDomain(context.committee.field_protocol, f"F_{MERSENNE}", first, len(cuts)))
+                tests.input_masks(LiftedDomain(context.committee.field_protocol, Field(MERSENNE), first, len(cuts)))
                 for q, file, place in zip(self._moduli, files, places, strict=True):
                     self._run(q, lift_close(contributors=context.parties, size=self._count, b=b), file, private=masks, public=[opened])
-                    tests.input_masks(LiftedDomain(context.committee.field_protocol, f"F_{q}", file, len(cuts), place.start))
+                    tests.input_masks(LiftedDomain(context.committee.field_protocol, Field(q), file, len(cuts), place.start))
             finally:
                 wipe(masks)
             tests.run()
@@ -69,7 +70,7 @@ class ProvenNoise:
     def _run(self, q: int, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = ()) -> Ints:
         committee = self._context.committee
         return self._context.backend.run(
-            committee.field_protocol, f"F_{q}", call, threshold=committee.threshold, private=private, public=public, persistence=file, seed=self._seed
+            committee.field_protocol, Field(q), call, threshold=committee.threshold, private=private, public=public, persistence=file, seed=self._seed
         ).words  # fmt: skip
 
 

@@ -17,13 +17,14 @@ from keyquorum._engine import mulmod_scalar
 from keyquorum.fhe import _arith
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
+from keyquorum.model.domains import Ring
 from keyquorum.sharing.variants import PaddedOutput
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 RING_BITS = 64
-RING = f"Z2^{RING_BITS}"
+RING = Ring(RING_BITS)
 """The ring of the secret and of everything in a decryption."""
 LEAST_ROOM = 256
 """Decryptions in the ring take less than this part of the noise that a set allows."""

@@ -17,6 +17,7 @@ from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
+from keyquorum.model.domains import Field, Ring
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import (
@@ -117,17 +118,17 @@ class SealVariant(Variant):
                 bits &= 1
                 given = np.concatenate([words, rows])
             sum_of_masks = sum_inputs(contributors=contributors, size=size)
-            group.run(group.ring_protocol, f"Z2^{length}", sum_of_masks, private=words, persistence=ring, seed=seed)
+            group.run(group.ring_protocol, Ring(length), sum_of_masks, private=words, persistence=ring, seed=seed)
             bits_of_mask = round_mask_odd_bits(contributors=contributors, size=size, l=length, keep=keep)
-            opened = group.run(group.ring_protocol, "Z2^1", bits_of_mask, private=bits, persistence=low, seed=seed)
+            opened = group.run(group.ring_protocol, Ring(1), bits_of_mask, private=bits, persistence=low, seed=seed)
             mask_in_field = round_mask_odd_field(contributors=contributors, size=size, l=length, t=t, keep=keep)
-            group.run(group.field_protocol, f"F_{t}", mask_in_field, private=given, public=[opened & 1], persistence=field, seed=seed)
+            group.run(group.field_protocol, Field(t), mask_in_field, private=given, public=[opened & 1], persistence=field, seed=seed)
         finally:
             wipe(*(secret for secret in (words, bits, given) if secret is not None))
         made = [ring, *([low] if self._compares else [])]
         if self._compares and self.triples:
             triples = Persistence()
-            group.run(group.ring_protocol, "Z2^1", and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
+            group.run(group.ring_protocol, Ring(1), and_triples(size=size, count=comparison_ands(length)), persistence=triples, seed=seed)
             made.append(triples)
         result = self._sections_of([*made, field], group, size)
         low.wipe()
@@ -150,17 +151,17 @@ class SealVariant(Variant):
         ring, low, field = Persistence(), Persistence(), Persistence()
         masks = group.masks(size, length, seed)
         try:
-            masks.append_words(ring, ring_protocol, f"Z2^{length}")
-            masks.append_places(low, ring_protocol, "Z2^1")
-            masks.append_sums(low, ring_protocol, "Z2^1")
+            masks.append_words(ring, ring_protocol, Ring(length))
+            masks.append_places(low, ring_protocol, Ring(1))
+            masks.append_sums(low, ring_protocol, Ring(1))
             of_bits = Segment(0, low.length)
             first = round_mask_odd_bits(contributors=masks.summands, size=size, l=length, keep="all", masks="stored", r=of_bits)
-            opened = group.run(ring_protocol, "Z2^1", first, persistence=low, seed=seed)
-            masks.append_words(field, field_protocol, f"F_{t}")
-            masks.append_bits(field, field_protocol, f"F_{t}")
+            opened = group.run(ring_protocol, Ring(1), first, persistence=low, seed=seed)
+            masks.append_words(field, field_protocol, Field(t))
+            masks.append_bits(field, field_protocol, Field(t))
             of_field = Segment(0, field.length)
             second = round_mask_odd_field(contributors=masks.summands, size=size, l=length, t=t, keep="all", masks="stored", r=of_field)
-            group.run(field_protocol, f"F_{t}", second, public=[opened & 1], persistence=field, seed=seed)
+            group.run(field_protocol, Field(t), second, public=[opened & 1], persistence=field, seed=seed)
             names = [*ring.key_tests, *low.key_tests, *field.key_tests]
             files = [ring, *(Persistence.from_words(file.tail(rows * size)) for file, rows in ((low, length + 1), (field, 2)))]
             return Preprocessing(self._sections_of(files, group, size), [joined_name("items", names)])
@@ -182,21 +183,21 @@ class SealVariant(Variant):
         try:
             ring = Persistence.from_sections([z[0], *flat[:-1]])
             if names:
-                named(ring, group.ring_protocol, f"Z2^{length}", "phases and items modulo 2^l", names)
+                named(ring, group.ring_protocol, Ring(length), "phases and items modulo 2^l", names)
             in_ring = (
                 round_ltz_circuit_odd_ring_online(size=size, l=length, ring_length=length, triples=int(self.triples))
                 if self._compares
                 else round_mask_open_odd_ring_online(size=size, l=length, ring_length=length)
             )
-            opened = group.run(group.ring_protocol, f"Z2^{length}", in_ring, persistence=ring, seed=seed, keep=True, context=context)
+            opened = group.run(group.ring_protocol, Ring(length), in_ring, persistence=ring, seed=seed, keep=True, context=context)
             opened[:size] &= (1 << length) - 1
             opened[size:] &= 1
             field = Persistence.from_sections([z[1], flat[-1]])
             if names:
-                named(field, group.field_protocol, f"F_{t}", "phases and items modulo t", names)
+                named(field, group.field_protocol, Field(t), "phases and items modulo t", names)
             online = round_ltz_circuit_odd_field_online if self._compares else round_mask_open_odd_field_online
             in_field = online(size=size, l=length, t=t, destination=to)
-            words = group.run(group.field_protocol, f"F_{t}", in_field, public=[opened], persistence=field, seed=seed, keep=True, context=context)
+            words = group.run(group.field_protocol, Field(t), in_field, public=[opened], persistence=field, seed=seed, keep=True, context=context)
             received: Words | None = (words % t).astype(np.uint64).reshape(1, -1) if words.size else None
             result = field.tail(size) if to == "share" else received
             ring.wipe()

@@ -14,6 +14,7 @@ from keyquorum.dsl import Persistence, wiped_on_failure
 from keyquorum.fhe.lwe import LweCiphertexts, Words
 from keyquorum.fhe.seeded_files import SEED_BYTES
 from keyquorum.fhe.tfhe import masks
+from keyquorum.model.domains import Ring
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import lwe_bodies, open_masked, sample_bits, sample_tuniform
@@ -23,7 +24,7 @@ from .key import TfheKeyInfo, sharing_of
 
 AT_ONCE = 512
 """Ciphertexts of which the masks are multiplied together: 8 MB."""
-BIT_DOMAIN = "Z2^1"
+BIT_DOMAIN = Ring(1)
 
 
 def encrypt_shared_bits(context: PartyContext, info: TfheKeyInfo, secret: Words, bits: Words) -> LweCiphertexts:

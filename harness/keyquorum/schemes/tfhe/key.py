@@ -9,6 +9,7 @@ from keyquorum.fhe.lwe import TFHE_SETS, TfheParameters
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.fhe.tfhe import KINDS, KeyFile, file_name, read_key_file
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
 from keyquorum.schemes.key_folder import load_key, load_public_file
@@ -55,7 +56,7 @@ def tfhe_from_json(data: Plain) -> TfheParameters:
     return shipped_set(data, tfhe_parameters)
 
 
-def sharing_of(committee: Committee, parameters: TfheParameters) -> tuple[str, str]:
+def sharing_of(committee: Committee, parameters: TfheParameters) -> Sharing:
     """Protocol and domain of the secrets' shares; refuses a committee that cannot make keys."""
     if committee.ring_protocol is None:
         raise ParameterError(
@@ -63,7 +64,7 @@ def sharing_of(committee: Committee, parameters: TfheParameters) -> tuple[str, s
         )
     if committee.authenticated:
         raise ParameterError(macs_refused(parameters, committee.protocol, committee.size))
-    return committee.ring_protocol, domain_of(parameters)
+    return Sharing(committee.ring_protocol, domain_of(parameters))
 
 
 def load_tfhe_key(folder: Path) -> TfheKeyInfo:

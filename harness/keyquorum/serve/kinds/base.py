@@ -10,6 +10,7 @@ from typing import ClassVar, TypeGuard
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import CiphertextError, KeyQuorumError
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import Subset, numbers_text
@@ -72,7 +73,7 @@ class ServedKind(ABC):
     limit: int
     unit: int
     batch: int
-    sharing: tuple[str, str]
+    sharing: Sharing
     variant: PreprocessingKind | None
     audited: Json
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain, Sharing
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
@@ -41,9 +42,9 @@ class ServedKey(ServedKind):
         self._scheme.check_served(committee, rounding)
         self.variant = variant_for(committee, rounding, self._info.parameters, width, levels)
         warn_of_rounding(rounding, self._info.parameters)
-        domain = self._info.secrets[0].domain
-        ring = committee.ring_protocol if domain.startswith("Z2^") else None
-        self.sharing = ring or committee.field_protocol, domain
+        domain = Domain.parse(self._info.secrets[0].domain)
+        ring = committee.ring_protocol if domain.prime is None else None
+        self.sharing = Sharing(ring or committee.field_protocol, domain)
         self.key_id = self._info.key_id
         self.unit, self.batch = self._scheme.unit(self._info.parameters), self._scheme.batch
         self.limit = self._scheme.request_limit(self._info.parameters)

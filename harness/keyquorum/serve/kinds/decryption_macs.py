@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Ring, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
@@ -28,7 +29,7 @@ class PaddedServedKey(ServedKey):
         if padded is None:
             raise ParameterError(f"{committee.protocol}: {rounding} has no pads for receivers outside: serve with round_ltz_circuit")
         assert committee.ring_protocol is not None
-        self.sharing = committee.ring_protocol, f"Z2^{padded.bits}"
+        self.sharing = Sharing(committee.ring_protocol, Ring(padded.bits))
         if self.sharing[1] not in {secret.domain for secret in self._info.secrets}:
             self.close()
             raise ParameterError(
