@@ -27,6 +27,7 @@ from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.programs import Call, Segment
 from keyquorum.schemes.seal.budget import MERSENNE
 from keyquorum.sharing.lifted import LiftedDomain, LiftTests
+from keyquorum.sharing.shares import Run
 
 from .fake import fake_checkout
 
@@ -225,7 +226,7 @@ def test_the_note_of_lifted_values_outlasts_a_run(tmp_path: Path, monkeypatch: p
 
     def tested(context: PartyContext) -> None:
         with LiftTests(context, [Segment(0, 4)], MERSENNE, 8) as tests:
-            tests._domains, tests._masks_at = [LiftedDomain("mascot", f"F_{MERSENNE}", Persistence(), 1)], [0]
+            tests._domains, tests._masks_at = [LiftedDomain(Run(context).field(MERSENNE).shares(), 1)], [0]
             tests.run()
 
     monkeypatch.setattr(LiftTests, "_opened", opened)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine, api
-from keyquorum.dsl import Persistence
+from keyquorum.model.domains import Field, Ring, Sharing
 from keyquorum.model.errors import BurnedKeyError, CommitteeError
 from keyquorum.parties import PartyContext, mac_key, run_in_process
 from keyquorum.plans.keygen import keygen_job
@@ -21,6 +21,7 @@ from keyquorum.schemes.seal import keygen
 from keyquorum.schemes.seal.keygen import BOUND, MERSENNE, SealRequest, generate
 from keyquorum.sharing import lifted
 from keyquorum.sharing.lifted import PIECE, LiftedDomain, LiftTests, mask_width, pieces_of
+from keyquorum.sharing.shares import Run
 
 from tests.fhe.dealer import tiny
 from tests.long import LONG
@@ -122,7 +123,7 @@ def test_inputs_that_are_no_trits_are_not_found_without_the_check(monkeypatch: p
 
 
 def _checked_secret(context: PartyContext) -> Any:
-    made = keygen._checked_secret(context, PROTOCOL, f"F_{MERSENNE}", 1024, None)
+    made = keygen._checked_secret(context, Run(context).field(MERSENNE), 1024)
     return made.words.copy()  # it is wiped at its end
 
 
@@ -198,7 +199,7 @@ def test_arrays_that_held_trits_are_wiped(monkeypatch: pytest.MonkeyPatch) -> No
     committee = SimpleNamespace(threshold=1, size=2)
     context: Any = SimpleNamespace(committee=committee, backend=SimpleNamespace(run=run))
     with pytest.raises(RuntimeError, match="gone"):
-        keygen._checked_secret(context, PROTOCOL, f"F_{MERSENNE}", 1024, None)
+        keygen._checked_secret(context, Run(context).over(Sharing(PROTOCOL, Field(MERSENNE))), 1024)
     assert len(kept) == 4 and not any(array.any() for array in kept)
 
 
@@ -216,7 +217,7 @@ def test_a_wrong_body() -> None:
 
 VALUES = 40
 OTHER = (1 << 36) - 5
-DOMAINS = [(PROTOCOL, f"F_{MERSENNE}"), (PROTOCOL, f"F_{OTHER}"), (RING_PROTOCOL, "Z2^50")]
+DOMAINS = [Sharing(PROTOCOL, Field(MERSENNE)), Sharing(PROTOCOL, Field(OTHER)), Sharing(RING_PROTOCOL, Ring(50))]
 
 
 def _tested(change: Callable[[int, Any], None] = lambda at, x: None, guesses: int = 0) -> list[Any]:
@@ -227,8 +228,8 @@ def _tested(change: Callable[[int, Any], None] = lambda at, x: None, guesses: in
     def job(context: PartyContext) -> None:
         tests = LiftTests(context, pieces, MERSENNE, BOUND)
         masks = tests._masks.copy()
-        for at, (protocol, domain) in enumerate(DOMAINS):
-            count, shares = (16, 1) if at == 2 else (VALUES, 2)
+        for at, sharing in enumerate(DOMAINS):
+            count, cuts = (16, 1) if at == 2 else (VALUES, 2)
             x = np.arange(count, dtype=np.int64)
             if context.party == CORRUPT:
                 change(at, x)
@@ -236,9 +237,9 @@ def _tested(change: Callable[[int, Any], None] = lambda at, x: None, guesses: in
                 tests._masks[: lifted.TESTS] = masks[: lifted.TESTS] - np.array(guessed) * (x[0] - 0)
             else:
                 x[:] = 0
-            made = Persistence()
-            context.backend.run(protocol, domain, sum_inputs(contributors=2, size=count), threshold=1, private=x, persistence=made)
-            tests.input_masks(LiftedDomain(protocol, domain, made, shares))
+            shares = Run(context).over(sharing).shares()
+            shares.run(sum_inputs(contributors=2, size=count), x)
+            tests.input_masks(LiftedDomain(shares, cuts))
         tests.run()
 
     return _run(job)

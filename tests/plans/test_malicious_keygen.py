@@ -21,6 +21,7 @@ from keyquorum.schemes.key_folder import holds_a_key
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal import keygen
 from keyquorum.schemes.seal.keygen import MERSENNE, SealRequest, generate
+from keyquorum.sharing.shares import Run
 
 from tests.fhe.dealer import tiny
 from tests.programs.running import VERIFIED_FIELD, VERIFIED_SHAMIR
@@ -154,13 +155,9 @@ def test_another_joint_integer_is_not_found_without_checked_openings() -> None:
     assert len(keys) == 3 and len({k.public["public.key"] for k in keys}) > 1
 
 
-def _domain(protocol: str) -> tuple[str, str]:
-    return (protocol, f"F_{MERSENNE}")
-
-
 def _secrets(protocol: str, proxy: Proxy, size: int = 2048) -> list[Any]:
     def job(context: PartyContext) -> Words:
-        made = keygen._joint_secret(context, *_domain(protocol), size, None)
+        made = keygen._joint_secret(context, Run(context).field(MERSENNE), size)
         return made.words.copy()  # it is wiped at its end
 
     return _run(protocol, job, proxy)
@@ -190,7 +187,7 @@ def test_distribution_of_the_secret(protocol: str, parties: int) -> None:
     size = 6000
 
     def job(context: PartyContext) -> Words:
-        made = keygen._joint_secret(context, *_domain(protocol), size, None)
+        made = keygen._joint_secret(context, Run(context).field(MERSENNE), size)
         return made.words.copy()  # it is wiped at its end
 
     shares = run_in_process(members, job)

@@ -40,12 +40,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import LIFT_TESTS, CheckError
-from keyquorum.dsl import Persistence
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_test, sum_inputs
 
 from .randomness import uniform_below, wipe
+from .shares import Shares
 
 Ints = NDArray[np.int64]
 
@@ -61,17 +61,9 @@ TERMS = 4
 class LiftedDomain:
     """Shares of the values in one domain, from position ``start`` on; masks are stored behind them. ``pieces``: the first of all pieces that this domain has."""
 
-    protocol: str
-    domain: str
-    shares: Persistence
+    shares: Shares
     pieces: int
     start: int = 0
-
-    @property
-    def modulus(self) -> int:
-        """The modulus of the values."""
-        kind, number = self.domain[:2], self.domain[2:].lstrip("^")
-        return 1 << int(number) if kind == "Z2" else int(number)
 
 
 def mask_width(parties: int, modulus: int, bound: int) -> int:
@@ -89,8 +81,8 @@ def pieces_of(count: int, first: int) -> list[Segment]:
 class LiftTests:
     """The tests of one vector of values, in a ``with`` block, which wipes this party's masks whatever happens. ``bound``: on the absolute value of each, in the domain where they were computed."""
 
-    def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int, seed: bytes | None = None) -> None:
-        self._context, self._pieces, self._bound, self._seed = context, list(pieces), bound, seed
+    def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int) -> None:
+        self._context, self._pieces, self._bound = context, list(pieces), bound
         self._domains: list[LiftedDomain] = []
         self._masks_at: list[int] = []
         count, width = TESTS * len(self._pieces), mask_width(context.parties, modulus, bound)
@@ -110,14 +102,10 @@ class LiftTests:
 
     def input_masks(self, domain: LiftedDomain) -> None:
         """Every party inputs its masks in a domain; first in the one where the values were computed. One round."""
-        context, count = self._context, TESTS * domain.pieces
+        count = TESTS * domain.pieces
         self._masks_at.append(domain.shares.length)
         self._domains.append(domain)
-        call = sum_inputs(contributors=context.parties, size=count)
-        context.backend.run(
-            domain.protocol, domain.domain, call, threshold=context.committee.threshold, private=self._masks[:count], persistence=domain.shares,
-            seed=self._seed,
-        )  # fmt: skip
+        domain.shares.run(sum_inputs(contributors=self._context.parties, size=count), private=self._masks[:count])
 
     def run(self) -> bytes:
         """Tests all domains, whose shares are all in place. Returns what was opened, for a transcript. Rounds: those of a toss, and one for each piece and domain, with its check of MACs.
@@ -158,17 +146,15 @@ class LiftTests:
     def _opened(self, domain: LiftedDomain, number: int, piece: Segment, masks_at: int, subsets: Ints) -> list[int]:
         x, s = Segment(domain.start + piece.start, piece.length), Segment(masks_at + TESTS * number, TESTS)
         call = lift_test(size=piece.length, tests=TESTS, offset=self._bound * PIECE, x=x, s=s)
-        context = self._context
-        found = context.backend.run(
-            domain.protocol, domain.domain, call, threshold=context.committee.threshold, public=[subsets], persistence=domain.shares, seed=self._seed
-        )  # fmt: skip
-        return [int(v) % domain.modulus for v in found.words]
+        modulus = domain.shares.runs.modulus
+        return [int(v) % modulus for v in domain.shares.run(call, public=[subsets])]
 
     def _judge(self, domain: LiftedDomain, sums: Sequence[int], expected: Sequence[int]) -> None:
         """Refuses sums that are not those of the first domain."""
-        if all(v < self._range and (w - v) % domain.modulus == 0 for v, w in zip(expected, sums, strict=True)):
+        lifted = domain.shares.runs.domain
+        if all(v < self._range and (w - v) % lifted.modulus == 0 for v, w in zip(expected, sums, strict=True)):
             return
-        cause = f"values that were lifted to {domain.domain} are others there: one of the parties cheats, the key must not be used"
+        cause = f"values that were lifted to {lifted} are others there: one of the parties cheats, the key must not be used"
         raise CheckError(f"{cause}; {self._context.session.burn_mac_key(cause)}")
 
 

@@ -4,7 +4,6 @@ and the public key of s."""
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -12,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence, wiped_on_failure
+from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import aes_keys, sample_bits
+from keyquorum.schemes.generation import Generation, Opening, Transcript
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .encryption import SEED, EncryptedBits, Runs, encrypt_shared
@@ -27,6 +27,8 @@ from .key import BITS, PUBLIC_FILE, PUBLIC_KEY, ROUND_KEY_BITS, GateKeyInfo
 from .parameters import GateParameters, gate_parameters
 from .public import make_public_key
 from .tables import require_bits
+
+OPENING = Opening("parameters of a key with tables", b"keyquorum LWE key with tables")
 
 
 @dataclass(frozen=True)
@@ -65,14 +67,11 @@ class GateRequest(KeyRequest):
 
 def generate(context: PartyContext, request: GateRequest, seed: bytes | None = None) -> KeyMaterial[GateKeyInfo]:
     """Makes a key jointly; every party calls this. Opened are the masked bits of the round keys, and bodies of LWE ciphertexts. ``seed``: INSECURE, tests."""
-    committee, p = context.committee, request.parameters
-    protocol = require_bits(committee)
-    described = json.dumps([asdict(p), committee.protocol, committee.size, committee.threshold, seed is not None]).encode()
-    context.session.compare("parameters of a key with tables", hashlib.sha256(described).digest())
-    key_id = hashlib.sha256(b"keyquorum LWE key with tables" + context.session.toss(32) + described).hexdigest()[:32]
+    protocol, p = require_bits(context.committee), request.parameters
     run, run_bits = (partial(_run, context, protocol, domain) for domain in (p.domain, BITS))
-    secret, keys, masks = Persistence(), Persistence(), Persistence()
-    with wiped_on_failure(secret, keys, masks):
+    with Generation(context, request, OPENING, [asdict(p)], seed) as made:
+        secret, keys, masks = made.keep(Persistence()), made.keep(Persistence()), Persistence()
+        made.wiping.callback(masks.wipe)
         with context.phase("secrets"):
             run(sample_bits(size=p.dimension), persistence=secret, seed=seed)
             run_bits(aes_keys(), persistence=keys, seed=seed)
@@ -80,15 +79,10 @@ def generate(context: PartyContext, request: GateRequest, seed: bytes | None = N
             bits = _encrypt_bits(context, run, run_bits, p, secret, keys, masks, seed)
         with context.phase("public key"):
             zeros = make_public_key(run, p, secret.words, context.session.toss(SEED), seed).zeros
-    masks.wipe()
-    public = {PUBLIC_FILE: bits.to_bytes(key_id), PUBLIC_KEY: zeros.to_bytes(key_id)}
-    digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in public.values())).digest()
-    context.session.compare("encrypted round keys and public key", digest)
-    info = GateKeyInfo(
-        key_id=key_id, parameters=p, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
-        transcript=hashlib.sha256(b"keyquorum LWE key with tables" + key_id.encode() + digest).hexdigest(),
-    )  # fmt: skip
-    return KeyMaterial(info, public, [secret, keys])
+        made.public.update({PUBLIC_FILE: bits.to_bytes(made.key_id), PUBLIC_KEY: zeros.to_bytes(made.key_id)})
+        digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in made.public.values())).digest()
+        context.session.compare("encrypted round keys and public key", digest)
+        return made.finish(GateKeyInfo, Transcript(OPENING.tag, made.key_id.encode(), digest).hexdigest())
 
 
 def _run(context: PartyContext, protocol: str, domain: str, call: Call, **options: Any) -> NDArray[np.int64]:

@@ -7,8 +7,6 @@ party writes them as they come, and their checksums enter the transcript.
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -18,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from keyquorum._engine import Ntt
-from keyquorum.dsl import Persistence, wiped_on_failure
+from keyquorum.dsl import Persistence
 from keyquorum.fhe.fhew import (
     BOOTSTRAPPING,
     KINDS,
@@ -39,7 +37,7 @@ from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import lwe_samples, lwe_switch_key, rgsw_bodies, sample_bits, sample_cbd, sample_wide_noise, sum_inputs
-from keyquorum.schemes.key_folder import growing_file
+from keyquorum.schemes.generation import Generation, Opening, digest_first
 from keyquorum.schemes.keys import KeyMaterial, Plain
 from keyquorum.schemes.lwe.keygen import LweRequest
 from keyquorum.sharing.randomness import wipe
@@ -47,6 +45,7 @@ from keyquorum.sharing.randomness import wipe
 from .key import FhewKeyInfo, fhew_from_json, sharing_of
 from .noise import EXACT, LOCAL, NOISES, NoisePlan
 
+OPENING = Opening("FHEW key parameters", b"keyquorum FHEW key", digest_first, toss=64, phase="set-up")
 BODIES = 1 << 19
 """Residues of the bootstrapping key at a time, at least those of one bit of the short secret."""
 MASKS = 1 << 20
@@ -112,22 +111,18 @@ class FhewRequest(LweRequest):
 
 
 class _Generation:
-    """A key generation of one party: its secrets, and how programs run."""
+    """The programs of a key generation: of the secrets z and s, of noise, and of the three keys."""
 
-    def __init__(self, context: PartyContext, request: FhewRequest, seed: bytes | None) -> None:
-        self.context, self.parameters, self.seed = context, request.parameters, seed
-        self.protocol, self.domain = sharing_of(context.committee, request.parameters)
-        self.plan = request.noise_plan(context.committee)
-        self.ring, self.short = Persistence(), Persistence()
+    def __init__(self, frame: Generation[FhewRequest], plan: NoisePlan) -> None:
+        self.context, self.parameters, self.plan = frame.context, frame.request.parameters, plan
+        self._programs = frame.run.over(sharing_of(self.context.committee, self.parameters))
+        self.ring, self.short = frame.keep(Persistence()), frame.keep(Persistence())
         self._ntt = Ntt(self.parameters.prime, self.parameters.dimension)
 
     def run(self, call: Call, share: Persistence, private: Ints | None = None, public: Words | None = None) -> Words:
         """The residues that a program opens to all. The parties have compared what the calls depend on."""
-        output = self.context.backend.run(
-            self.protocol, self.domain, call, threshold=self.context.committee.threshold, private=private,
-            public=[] if public is None else [public.view(np.int64)], persistence=share, seed=self.seed, keep=True,
-        )  # fmt: skip
-        return residues(self.parameters, output.words)
+        words = self._programs.run(call, share, private, [] if public is None else [public.view(np.int64)], keep=True)
+        return residues(self.parameters, words)
 
     def secrets(self) -> None:
         """z, differences of two random bits, and s, random bits."""
@@ -235,39 +230,22 @@ def generate(context: PartyContext, request: FhewRequest, seed: bytes | None = N
 
     Rounds and bytes are those of the samplers, of `sum_inputs`, and of the programs of the three keys.
     """
-    parameters, committee, session = request.parameters, context.committee, context.session
-    request.check_committee(committee)
-    made = _Generation(context, request, seed)
-    with wiped_on_failure(made.ring, made.short):
-        with context.phase("set-up"):
-            parts = [asdict(parameters), made.plan.noise, committee.protocol, committee.size, committee.threshold, seed is not None]
-            described = hashlib.sha256(json.dumps(parts).encode()).digest()
-            session.compare("FHEW key parameters", described)
-            tossed = session.toss(64)
-            transcript = hashlib.sha256(b"keyquorum FHEW key" + described + tossed)
-            key_id = transcript.hexdigest()[:32]
+    request.check_committee(context.committee)
+    plan = request.noise_plan(context.committee)
+    with Generation(context, request, OPENING, [asdict(request.parameters), plan.noise], seed, folder) as frame:
+        made = _Generation(frame, plan)
         with context.phase("secret"):
             made.secrets()
-        public, written = {}, []
         writers = {PUBLIC: made.public, SWITCHING: made.switching, BOOTSTRAPPING: made.bootstrapping}
         for kind in KINDS:
-            mask_seed = hashlib.shake_256(f"keyquorum FHEW masks {kind}".encode() + tossed).digest(SEED_BYTES)
-            name = file_name(kind)
-            with growing_file(None if folder is None else folder / name) as file:
-                writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
+            mask_seed = hashlib.shake_256(f"keyquorum FHEW masks {kind}".encode() + frame.tossed).digest(SEED_BYTES)
+            with frame.file(file_name(kind)) as file:
+                writer = KeyFileWriter(file, request.parameters, kind, frame.key_id, mask_seed)
                 writers[kind](mask_seed, writer.write)
-                transcript.update(writer.finish())
-                if isinstance(file, io.BytesIO):
-                    public[name] = file.getvalue()
-                else:
-                    written.append(name)
+                frame.transcript.add(writer.finish())
         with context.phase("check"):
-            session.compare("transcript of the key", transcript.digest())
-    info = FhewKeyInfo(
-        key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
-        transcript=transcript.hexdigest(), noise=made.plan.noise,
-    )  # fmt: skip
-    return KeyMaterial(info, public, [made.ring, made.short], tuple(written))
+            frame.compare()
+        return frame.finish(FhewKeyInfo, noise=plan.noise)
 
 
 __all__ = ["FhewRequest", "generate"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,11 +14,14 @@ from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, pub
 from keyquorum.model.committee import Committee, require_embedded
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs import Layout
 from keyquorum.programs.signatures import lwe_public_key, sample_bits, sample_tuniform
+from keyquorum.schemes.generation import Generation, Opening, Transcript
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
+from keyquorum.sharing.shares import Run
 
 from .key import LweKeyInfo, parameters_from_json, sharing_of
+
+OPENING = Opening("LWE key parameters", b"keyquorum LWE key", seeded=False)
 
 
 @dataclass(frozen=True)
@@ -56,45 +58,50 @@ class LweRequest(KeyRequest):
 
 def generate(context: PartyContext, request: LweRequest, seed: bytes | None = None) -> KeyMaterial[LweKeyInfo]:
     """Makes a key jointly: see :func:`make_lwe_key` and :func:`make_lwe_public_key`."""
-    info, share = make_lwe_key(context, request.parameters, seed)
-    public = make_lwe_public_key(context, info, share, seed).to_bytes()
-    info = replace(info, transcript=hashlib.sha256(b"keyquorum LWE key" + info.key_id.encode() + public).hexdigest())
-    return KeyMaterial(info, {PUBLIC_FILE: public}, [share])
+    with _generation(context, request.parameters, seed) as made:
+        share = _make_secret(made)
+        public = _make_public_key(made.run, request.parameters, made.key_id, share).to_bytes()
+        made.public[PUBLIC_FILE] = public
+        return made.finish(LweKeyInfo, Transcript(OPENING.tag, made.key_id.encode(), public).hexdigest())
 
 
 def make_lwe_key(context: PartyContext, parameters: LweParameters, seed: bytes | None = None) -> tuple[LweKeyInfo, Persistence]:
     """Makes a secret jointly; every party calls this. Rounds and bytes are those of `sample_bits`. ``seed``: INSECURE, tests."""
-    committee = context.committee
-    protocol, domain = sharing_of(committee, parameters)
-    require_embedded(committee, context.backend.name)
-    described = json.dumps([asdict(parameters), committee.protocol, committee.size, committee.threshold]).encode()
-    context.session.compare("LWE key parameters", hashlib.sha256(described).digest())
-    key_id = hashlib.sha256(b"keyquorum LWE key" + context.session.toss(32) + described).hexdigest()[:32]
-    share = Persistence()
-    with context.phase("secret"):
-        call = sample_bits(size=parameters.dimension)
-        context.backend.run(protocol, domain, call, threshold=committee.threshold, persistence=share, seed=seed)
-    info = LweKeyInfo(key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold)
-    return info, share
+    with _generation(context, parameters, seed) as made:
+        share = _make_secret(made)
+        return made.finish(LweKeyInfo, transcript="").info, share
 
 
 def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: Persistence, seed: bytes | None = None) -> LwePublicKey:
     """Makes the public key of a secret jointly; every party calls this. The noise exists as shares only, and the body is opened to all, who compare
     it. Rounds and bytes are those of `sample_tuniform` and `lwe_public_key`. ``seed``: INSECURE, tests."""
-    committee, parameters = context.committee, info.parameters
-    protocol, domain = sharing_of(committee, parameters)
+    return _make_public_key(Run(context, seed), info.parameters, info.key_id, share)
+
+
+def _generation(context: PartyContext, parameters: LweParameters, seed: bytes | None) -> Generation[LweRequest]:
+    sharing_of(context.committee, parameters)
+    require_embedded(context.committee, context.backend.name)
+    return Generation(context, LweRequest(parameters), OPENING, [asdict(parameters)], seed)
+
+
+def _make_secret(made: Generation[LweRequest]) -> Persistence:
+    """s, random bits."""
+    context, parameters, share = made.context, made.request.parameters, made.keep(Persistence())
+    with context.phase("secret"):
+        made.run.over(sharing_of(context.committee, parameters)).run(sample_bits(size=parameters.dimension), share)
+    return share
+
+
+def _make_public_key(run: Run, parameters: LweParameters, key_id: str, share: Persistence) -> LwePublicKey:
+    """b = A s + e for a public A."""
+    context, n = run.context, parameters.dimension
     mask_seed = hashlib.shake_256(b"keyquorum LWE public key" + context.session.toss(64)).digest(64)
-    n, working, layout = parameters.dimension, share.copy(), Layout(secret=parameters.dimension)
-    with context.phase("noise"):
-        noise = sample_tuniform(size=n, b=public_noise(parameters).bound_bits)
-        context.backend.run(protocol, domain, noise, threshold=committee.threshold, persistence=working, seed=seed)
-        layout.append(noise, samples="noise")
-    with context.phase("public key"):
-        opened = context.backend.run(
-            protocol, domain, lwe_public_key(n=n, s=layout["secret"], e=layout["noise"]), threshold=committee.threshold,
-            public=[expand_mask(parameters, mask_seed).view(np.int64)], persistence=working, seed=seed,
-        ).words  # fmt: skip
-        working.wipe()
-        made = LwePublicKey(parameters, info.key_id, mask_seed, residues(parameters, opened))
-        context.session.compare("public key of LWE", hashlib.sha256(made.to_bytes()).digest())
+    with run.over(sharing_of(context.committee, parameters)).shares(share.copy(), s=n) as working:
+        with context.phase("noise"):
+            working.run(sample_tuniform(size=n, b=public_noise(parameters).bound_bits), appends="e")
+        with context.phase("public key"):
+            mask = expand_mask(parameters, mask_seed).view(np.int64)
+            opened = working.run(lwe_public_key(n=n, s=working["s"], e=working["e"]), public=[mask])
+            made = LwePublicKey(parameters, key_id, mask_seed, residues(parameters, opened))
+            context.session.compare("public key of LWE", hashlib.sha256(made.to_bytes()).digest())
     return made

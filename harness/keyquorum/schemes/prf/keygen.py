@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from keyquorum.dsl import Persistence, wiped_on_failure
+from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import aes_keys, legendre_keys
+from keyquorum.schemes.generation import Generation, Opening
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .key import LegendreParameters, PrfKeyInfo, PrfParameters, parameters_from_json, sharing_of
+
+OPENING = Opening("PRF key parameters", b"keyquorum PRF key")
 
 
 @dataclass(frozen=True)
@@ -61,19 +62,11 @@ def _program(parameters: PrfParameters) -> Call:
 
 def generate(context: PartyContext, request: PrfRequest, seed: bytes | None = None) -> KeyMaterial[PrfKeyInfo]:
     """Makes a key jointly; every party calls this. Rounds and bytes are those of `aes_keys` or `legendre_keys`. Nothing is opened. ``seed``: INSECURE, tests."""
-    committee = context.committee
-    protocol, domain = sharing_of(committee, request.parameters)
-    described = json.dumps([asdict(request.parameters), committee.protocol, committee.size, committee.threshold, seed is not None]).encode()
-    context.session.compare("PRF key parameters", hashlib.sha256(described).digest())
-    transcript = hashlib.sha256(b"keyquorum PRF key" + context.session.toss(32) + described).hexdigest()
-    share = Persistence()
-    with wiped_on_failure(share), context.phase("key"):
-        context.backend.run(protocol, domain, _program(request.parameters), threshold=committee.threshold, persistence=share, seed=seed)
-    info = PrfKeyInfo(
-        key_id=transcript[:32], parameters=request.parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
-        transcript=transcript,
-    )  # fmt: skip
-    return KeyMaterial(info, {}, [share])
+    sharing = sharing_of(context.committee, request.parameters)
+    with Generation(context, request, OPENING, [asdict(request.parameters)], seed) as made:
+        with context.phase("key"):
+            made.run.over(sharing).run(_program(request.parameters), made.keep(Persistence()))
+        return made.finish(PrfKeyInfo)
 
 
 __all__ = ["PrfRequest", "generate"]

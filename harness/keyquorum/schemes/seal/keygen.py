@@ -12,18 +12,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import CheckError, joint_summands
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import wiped_on_failure
 from keyquorum.fhe.keys import (
     assemble_public_key,
     assemble_switch_keys,
@@ -33,11 +30,10 @@ from keyquorum.fhe.keys import (
 )
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, require_embedded
-from keyquorum.model.domains import Domain, Field, Ring
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs import Call, Layout, Segment
+from keyquorum.programs import Segment
 from keyquorum.programs.signatures import (
     lift_close,
     lift_open,
@@ -48,9 +44,11 @@ from keyquorum.programs.signatures import (
     sample_ternary,
     trit_inputs,
 )
+from keyquorum.schemes.generation import Generation, Opening, framed
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
 from keyquorum.sharing.randomness import uniform_below, uniform_trits, wipe
+from keyquorum.sharing.shares import DomainRun, Shares
 
 from .budget import LIFT_BITS, MERSENNE, NOISE_BITS, SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, input_bits, lift_masks, short_primes
 from .decryptable import check_decryptable, check_set
@@ -62,6 +60,10 @@ from .ring import RING, decrypts_in_ring
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
+
+OPENING = Opening(
+    "key parameters", b"keyquorum keygen v1", lambda described, tossed: [*framed("parameters", described), *framed("seed", tossed)], 64, "set-up"
+)
 
 BOUND = 1 << NOISE_BITS
 """Bound on the absolute values of secret and noise."""
@@ -173,21 +175,6 @@ class SealRequest(KeyRequest):
         return [*(("relin",) if self.relin else ()), *self.galois_elements]
 
 
-class _Transcript:
-    """Hash of everything public, in order."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256(b"keyquorum keygen v1")
-
-    def add(self, label: str, data: bytes) -> None:
-        for part in (label.encode(), data):
-            self._hash.update(len(part).to_bytes(8, "little"))
-            self._hash.update(part)
-
-    def digest(self) -> bytes:
-        return self._hash.digest()
-
-
 def _signed(words: Words) -> Ints:
     return words.astype(np.int64)
 
@@ -239,79 +226,51 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     Rounds: those of the two samplers, 2 for the lift (1 among three parties with joint integers), and a prime 1 or 2 for the keys, after 1 for masks that are no
     joint integers.
     """
-    with ExitStack() as wiping:
-        return _generate(context, request, seed, wiping)
-
-
-def _generate(context: PartyContext, request: SealRequest, seed: bytes | None, wiping: ExitStack) -> KeyMaterial[SealKeyInfo]:
-    """See :func:`generate`. ``wiping``: wipes masks, also if a step fails."""
-    parameters, committee = request.parameters, context.committee
+    committee, parameters = context.committee, request.parameters
     request.check_committee(committee)
+    require_embedded(committee, context.backend.name)
+    in_ring = committee.authenticated and context.backend.name == "embedded" and decrypts_in_ring(parameters)
+    described = [
+        parameters.name, parameters.scheme, parameters.ring_degree, list(parameters.coeff_modulus), parameters.plain_modulus,
+        [str(target) for target in request.targets], request.error_law, asdict(request.policy),
+    ]  # fmt: skip
+    with Generation(context, request, OPENING, described, seed, more=[committee.ring_protocol] if in_ring else []) as made:
+        return _generate(made, in_ring)
+
+
+def _generate(made: Generation[SealRequest], in_ring: bool) -> KeyMaterial[SealKeyInfo]:
+    """See :func:`generate`. ``in_ring``: whether the committee decrypts in a ring, where it has the secret too."""
+    context, request, run, transcript, wiping = made.context, made.request, made.run, made.transcript, made.wiping
+    parameters, committee = request.parameters, context.committee
     n, primes = parameters.ring_degree, parameters.coeff_modulus
     digits = len(primes) - 1
     targets = request.targets
     polynomials = 1 + digits * len(targets)
     contributors = committee.threshold + 1
     contributes = context.party < contributors
-    field = committee.field_protocol
-    session, backend, threshold = context.session, context.backend, committee.threshold
-    transcript = _Transcript()
-
-    def run(protocol: str, domain: str, call: Call, **options: Any) -> Ints:
-        return backend.run(protocol, domain, call, threshold=threshold, seed=seed, **options).words
-
-    def field_run(q: int, call: Call, **options: Any) -> Ints:
-        return run(field, Field(q), call, **options)
-
-    require_embedded(committee, backend.name)
-    ring_protocol = committee.ring_protocol if committee.authenticated and backend.name == "embedded" and decrypts_in_ring(parameters) else None
-
-    with context.phase("set-up"):
-        described = json.dumps(
-            [
-                parameters.name,
-                parameters.scheme,
-                n,
-                list(primes),
-                parameters.plain_modulus,
-                [str(target) for target in targets],
-                request.error_law,
-                asdict(request.policy),
-                committee.protocol,
-                committee.size,
-                threshold,
-                seed is not None,
-                *((ring_protocol,) if ring_protocol else ()),
-            ]
-        ).encode()
-        session.compare("key parameters", hashlib.sha256(described).digest())
-        master = session.toss(64)
-        transcript.add("parameters", described)
-        transcript.add("seed", master)
-        key_id = transcript.digest().hex()[:32]
-        seeds = _seeds(master, polynomials)
-        public_a = [expand_a(s, n, primes) for s in seeds]
+    backend = context.backend
+    seeds = _seeds(made.tossed, polynomials)
+    public_a = [expand_a(s, n, primes) for s in seeds]
 
     security = _mask_bits(committee) - NOISE_BITS
     # Products of a prime field are verified faster than those modulo 2^k, which take an extension ring.
-    domain: Domain
     if committee.ring_protocol is not None and not committee.authenticated and not committee.verifies_products:
         bits = backend.ring_bits(LIFT_BITS)
-        protocol, domain, modulus, in_bits = committee.ring_protocol, Ring(bits), 1 << bits, True
+        first, in_bits = run.ring(bits), True
     else:
-        protocol, domain, modulus, in_bits = field, Field(MERSENNE), MERSENNE, False
-    source, layout = Persistence(), Layout(secret=n)
+        first, in_bits = run.field(MERSENNE), False
+    source = first.shares()
     with context.phase("secret"):
         if committee.verifies_products:
-            source = _joint_secret(context, protocol, domain, n, seed)
+            source = first.shares(_joint_secret(context, first, n), secret=n)
         elif committee.authenticated:
-            source = _checked_secret(context, protocol, domain, n, seed)
+            source = first.shares(_checked_secret(context, first, n), secret=n)
         else:
             trits = uniform_trits(n)
             forms = [trits == 1, trits == 2] if in_bits else [trits, np.where(trits == 2, -1, trits)]
             private = np.concatenate(forms).astype(np.int64) if contributes else None
             ternary = sample_ternary(contributors=contributors, N=n, method="bits" if in_bits else "bilinear")
-            run(protocol, domain, ternary, private=private, persistence=source)
+            source.run(ternary, private, appends="secret")
             wipe(trits, *forms, *([] if private is None else [private]))
 
     noises = polynomials * n
@@ -321,161 +280,137 @@ def _generate(context: PartyContext, request: SealRequest, seed: bytes | None, w
             noise = sample_cbd(size=noises, method=sampler, chunk=chunk)
         else:
             noise = sample_gaussian(size=noises, method=sampler, sigma_milli=3200, bits=40, tail=23, chunk=chunk)
-        run(protocol, domain, noise, persistence=source)
-        layout.append(noise, samples="noise")
+        source.run(noise, appends="noise")
 
-    count = layout.length
+    count, layout = source.length, source.layout
     with context.phase("lift"):
         summands = _joint_summands(committee) if backend.takes_joint_integers else 0
         joint = masks = None
         if summands:
-            joint = session.joint_integers(protocol, count, NOISE_BITS + security - SMOOTH_BITS, SMOOTH, threshold, seed)
+            joint = first.joint_integers(count, NOISE_BITS + security - SMOOTH_BITS, SMOOTH)
         elif contributes:
             masks = lift_masks(count, NOISE_BITS + security)
             wiping.callback(wipe, masks)
         step_size = _lifted_at_a_time(contributors)
         pieces = [Segment(at, min(step_size, count - at)) for at in range(0, count, step_size)]
         if joint is not None:
-            source.append_joint(protocol, domain, joint.shares(domain), committee.share_parts, joint.name)
+            source.append_joint(joint.shares(first.domain), joint)
         opened = np.concatenate([
-            run(
-                protocol, domain,
+            source.run(
                 lift_open(
-                    contributors=summands or contributors, size=piece.length, b=NOISE_BITS, lam=security, modulus=modulus, x=piece,
+                    contributors=summands or contributors, size=piece.length, b=NOISE_BITS, lam=security, modulus=first.modulus, x=piece,
                     masks="stored" if joint is not None else "inputs", r=Segment(count + piece.start, piece.length) if joint is not None else None,
                 ),
-                private=None if masks is None else masks[piece.slice], persistence=source,
+                private=None if masks is None else masks[piece.slice],
             )
             for piece in pieces
         ])  # fmt: skip
-        transcript.add("lift", opened.tobytes())
+        transcript.add(*framed("lift", opened.tobytes()))
         tests = None
         if committee.authenticated:
             cuts = pieces_of(count, n)
-            tests = wiping.enter_context(LiftTests(context, cuts, modulus, BOUND, seed))
-            tests.input_masks(LiftedDomain(protocol, domain, source, len(cuts)))
+            tests = wiping.enter_context(LiftTests(context, cuts, first.modulus, BOUND))
+            tests.input_masks(LiftedDomain(source, len(cuts)))
         else:
             source.wipe()
 
-    def lifted(q: int) -> Persistence:
+    def lifted(q: int) -> Shares:
         """Shares of secret and noise modulo a prime, in the order of the share file in which they were sampled: runs of `lift_close` keep it."""
-        made = Persistence()
+        shares = run.field(q).shares()
         if joint is not None:
-            made.append_joint(field, Field(q), joint.shares(Field(q)), committee.share_parts, joint.name)
+            shares.append_joint(joint.shares(shares.runs.domain), joint)
         for piece in pieces:
-            field_run(
-                q,
+            shares.run(
                 lift_close(
                     contributors=summands or contributors, size=piece.length, b=NOISE_BITS,
                     masks="stored" if joint is not None else "inputs", r=piece if joint is not None else None,
                 ),
-                private=None if masks is None else masks[piece.slice], public=[opened[piece.slice]], persistence=made,
+                None if masks is None else masks[piece.slice], [opened[piece.slice]],
             )  # fmt: skip
-        return made
+        return shares
 
-    tested: list[Persistence] = []
-    ring_share = Persistence()
+    tested: list[Shares] = []
+    ring_share: Shares | None = None
     if tests is not None:
         # Nothing is computed with values before all primes have been tested together.
         with context.phase("lift test"):
             for q in primes:
                 tested.append(lifted(q))
-                tests.input_masks(LiftedDomain(field, Field(q), tested[-1], len(cuts)))
-            if ring_protocol:
+                tests.input_masks(LiftedDomain(tested[-1], len(cuts)))
+            if in_ring:
+                ring_share = run.ring(RING.bits).shares()
                 call = lift_close(contributors=contributors, size=n, b=NOISE_BITS)
                 mine = None if masks is None else masks[:n]
-                run(ring_protocol, RING, call, private=mine, public=[opened[:n]], persistence=ring_share)
-                tests.input_masks(LiftedDomain(ring_protocol, RING, ring_share, len(pieces_of(n, n))))
-            transcript.add("lift tests", tests.run())
+                ring_share.run(call, mine, [opened[:n]])
+                tests.input_masks(LiftedDomain(ring_share, len(pieces_of(n, n))))
+            transcript.add(*framed("lift tests", tests.run()))
             source.wipe()
 
     factor = parameters.plain_modulus if parameters.scheme == "bgv" else 1
     b = np.empty((polynomials, len(primes), n), dtype=np.uint64)
     group = backend.most_targets or len(targets) or 1
-    shares = []
     with context.phase("keys", len(primes)) as step:
         for j, q in enumerate(primes):
             working = tested[j] if tested else lifted(q)
             a = [_signed(p[j]) for p in public_a]
             secret, noises_of = layout["secret"], layout["noise"].rows
             call = rlwe_public_key(N=n, q=q, f=factor, count=1, s=secret, e=noises_of(0, 1, n))
-            out = field_run(q, call, public=[a[0]], persistence=working)
+            out = working.run(call, public=[a[0]])
             b[0, j] = _residues(out, q)
-            for first in range(0, len(targets), group):
-                chosen = targets[first : first + group]
-                begin, end = 1 + first * digits, 1 + (first + len(chosen)) * digits
+            for at in range(0, len(targets), group):
+                chosen = targets[at : at + group]
+                begin, end = 1 + at * digits, 1 + (at + len(chosen)) * digits
                 call = rlwe_switch_key(
                     N=n, q=q, f=factor, digits=digits, i=j, P_mod_q=primes[-1] % q, s=secret, e=noises_of(begin, end, n), targets=chosen
                 )
-                out = field_run(q, call, public=a[begin:end], persistence=working)
+                out = working.run(call, public=a[begin:end])
                 b[begin:end, j] = _residues(out, q).reshape(end - begin, n)
-            shares.append(working.head(secret.length))
+            made.keep(working.first(secret.length))
             working.wipe()
             step()
         if masks is not None:
             wipe(masks)
-    if ring_protocol:
-        shares.append(ring_share.head(n))
+    if ring_share is not None:
+        made.keep(ring_share.first(n))
         ring_share.wipe()
 
     with context.phase("check"):
-        public = dict(_public_files(request, b, seeds))
-        for name, data in public.items():
-            transcript.add(name, data)
-        session.compare("transcript of the key", transcript.digest())
-        info = SealKeyInfo(
-            key_id=key_id,
-            parameters=parameters,
-            protocol=committee.protocol,
-            parties=committee.size,
-            threshold=threshold,
-            error_law=request.error_law,
-            relin=request.relin,
-            galois_elements=request.galois_elements,
-            policy=request.policy,
-            transcript=transcript.digest().hex(),
-            ring_secret=ring_protocol is not None,
-            lift_tested=tests is not None and backend.name == "embedded",
-        )
-    return KeyMaterial(info, public, shares)
+        made.public.update(_public_files(request, b, seeds))
+        for name, data in made.public.items():
+            transcript.add(*framed(name, data))
+        made.compare()
+    return made.finish(
+        SealKeyInfo, error_law=request.error_law, relin=request.relin, galois_elements=request.galois_elements, policy=request.policy,
+        ring_secret=in_ring, lift_tested=tests is not None and backend.name == "embedded",
+    )  # fmt: skip
 
 
-def _joint_secret(context: PartyContext, protocol: str, domain: str, size: int, seed: bytes | None) -> Persistence:
+def _joint_secret(context: PartyContext, over: DomainRun, size: int) -> Persistence:
     """Shares of a secret that is uniform in {-1, 0, 1}^size and that no party has a choice in: joint trits, added up modulo 3 by verified products. Rounds and
     bytes are those of `sample_ternary` with stored trits, without messages for the trits themselves."""
-    committee, threshold = context.committee, context.committee.threshold
-    summands = joint_summands(protocol, committee.size, threshold)
-    joint = context.session.joint_integers(protocol, size, 0, 1, threshold, seed)
-    trits = Persistence()
-    with wiped_on_failure(trits):
+    summands = joint_summands(over.sharing.protocol, context.committee.size, context.committee.threshold)
+    joint = over.joint_integers(size, 0)
+    with over.shares() as trits:
         for summand in range(summands):
             for value in (1, 2):
-                trits.append_joint(protocol, domain, joint.indicators(domain, summand, value), committee.share_parts, joint.name)
-        call = sample_ternary(contributors=summands, N=size, trits="stored", indicators=Segment(0, trits.length))
-        context.backend.run(protocol, domain, call, threshold=threshold, persistence=trits, seed=seed)
-        secret = trits.head(size)
-        trits.wipe()
-    return secret
+                trits.append_joint(joint.indicators(over.domain, summand, value), joint)
+        trits.run(sample_ternary(contributors=summands, N=size, trits="stored", indicators=Segment(0, trits.length)))
+        return trits.first(size)
 
 
-def _checked_secret(context: PartyContext, protocol: str, domain: str, size: int, seed: bytes | None) -> Persistence:
+def _checked_secret(context: PartyContext, over: DomainRun, size: int) -> Persistence:
     """Shares of a secret that is uniform in {-1, 0, 1}^size if one party is honest: every party inputs trits, all see that they are trits, and verified products add
     them up modulo 3. Raises :class:`.CheckError`, which names a party that gave something else. Rounds and bytes are those of `trit_inputs` and of `sample_ternary` with stored trits."""
-    threshold, contributors = context.committee.threshold, context.committee.size
+    contributors = context.committee.size
     private = _proven_trits(size)
-    shares = Persistence()
-    with wiped_on_failure(shares):
-        call = trit_inputs(contributors=contributors, N=size)
+    with over.shares() as trits:
         try:
-            opened = context.backend.run(protocol, domain, call, threshold=threshold, private=private, persistence=shares, seed=seed).words
+            opened = trits.run(trit_inputs(contributors=contributors, N=size), private)
         finally:
             wipe(private)
         _judge_trits(opened.reshape(contributors, -1))
-        call = sample_ternary(contributors=contributors, N=size, trits="stored", indicators=Segment(0, shares.length))
-        context.backend.run(protocol, domain, call, threshold=threshold, persistence=shares, seed=seed)
-        secret = shares.head(size)
-        shares.wipe()
-    return secret
+        trits.run(sample_ternary(contributors=contributors, N=size, trits="stored", indicators=Segment(0, trits.length)))
+        return trits.first(size)
 
 
 def _proven_trits(size: int) -> Ints:

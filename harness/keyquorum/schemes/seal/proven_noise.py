@@ -12,29 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import wiped_on_failure
-from keyquorum.model.domains import Field
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs import Call, Segment
+from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_close, lift_open, sample_flooding
 from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
 from keyquorum.sharing.randomness import wipe
+from keyquorum.sharing.shares import Run, Shares
 
 from .budget import MERSENNE, input_bits, lift_masks
 from .uniform_noise import UniformNoise
-
-Ints = NDArray[np.int64]
 
 
 class ProvenNoise:
     """The noise of one ciphertext. ``size``: coefficients; ``moduli``: the primes of its level. Every party calls this."""
 
     def __init__(self, context: PartyContext, noise: UniformNoise, size: int, moduli: Sequence[int], seed: bytes | None = None) -> None:
-        self._context, self._noise, self._size, self._moduli, self._seed = context, noise, size, list(moduli), seed
+        self._context, self._noise, self._size, self._moduli, self._run = context, noise, size, list(moduli), Run(context, seed)
         self._count = noise.pieces * size
         self._sampler = sample_flooding(size=size, fine=noise.fine, wide=noise.wide, width=noise.width)
 
@@ -43,35 +37,28 @@ class ProvenNoise:
         each, and of the tests. Raises :class:`.CheckError` if the pieces are others modulo some prime; the MAC key is burned then."""
         found = [Segment(file.length, self._count) for file in files]
         if len(self._moduli) == 1:
-            self._run(self._moduli[0], self._sampler, files[0])
+            self._run.field(self._moduli[0]).run(self._sampler, files[0])
             return found
-        first = Persistence()
-        with wiped_on_failure(first):
-            self._run(MERSENNE, self._sampler, first)
+        with self._run.field(MERSENNE).shares() as first:
+            first.run(self._sampler)
             self._lift(first, files, found)
-        first.wipe()
         return found
 
-    def _lift(self, first: Persistence, files: Sequence[Persistence], places: Sequence[Segment]) -> None:
+    def _lift(self, first: Shares, files: Sequence[Persistence], places: Sequence[Segment]) -> None:
         context, b, bits = self._context, self._noise.piece_bits, input_bits(self._context.committee.threshold)
         masks = lift_masks(self._count, bits)
-        with LiftTests(context, cuts := pieces_of(self._count, self._count), MERSENNE, 1 << b, self._seed) as tests:
+        with LiftTests(context, cuts := pieces_of(self._count, self._count), MERSENNE, 1 << b) as tests:
             try:
                 call = lift_open(contributors=context.parties, size=self._count, b=b, lam=bits - b, modulus=MERSENNE, x=Segment(0, self._count))
-                opened = self._run(MERSENNE, call, first, private=masks)
-                tests.input_masks(LiftedDomain(context.committee.field_protocol, Field(MERSENNE), first, len(cuts)))
+                opened = first.run(call, masks)
+                tests.input_masks(LiftedDomain(first, len(cuts)))
                 for q, file, place in zip(self._moduli, files, places, strict=True):
-                    self._run(q, lift_close(contributors=context.parties, size=self._count, b=b), file, private=masks, public=[opened])
-                    tests.input_masks(LiftedDomain(context.committee.field_protocol, Field(q), file, len(cuts), place.start))
+                    shares = self._run.field(q).shares(file)
+                    shares.run(lift_close(contributors=context.parties, size=self._count, b=b), masks, [opened])
+                    tests.input_masks(LiftedDomain(shares, len(cuts), place.start))
             finally:
                 wipe(masks)
             tests.run()
-
-    def _run(self, q: int, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = ()) -> Ints:
-        committee = self._context.committee
-        return self._context.backend.run(
-            committee.field_protocol, Field(q), call, threshold=committee.threshold, private=private, public=public, persistence=file, seed=self._seed
-        ).words  # fmt: skip
 
 
 __all__ = ["ProvenNoise"]

@@ -6,8 +6,6 @@ Noise is made in chunks, and wiped after its chunk. Only the bodies of the files
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -15,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keyquorum.dsl import Persistence, wiped_on_failure
+from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import TfheParameters, Words
 from keyquorum.fhe.seeded_files import SEED_BYTES
 from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SWITCHING, KeyFileWriter, body_words, file_name, masks
@@ -24,7 +22,7 @@ from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import glwe_bootstrap_key, lwe_public_key, lwe_switch_key, sample_bits, sample_carries, sample_tuniform
-from keyquorum.schemes.key_folder import growing_file
+from keyquorum.schemes.generation import Generation, Opening, digest_first
 from keyquorum.schemes.keys import KeyMaterial, Plain
 from keyquorum.schemes.lwe.keygen import LweRequest
 from keyquorum.sharing.randomness import wipe
@@ -41,6 +39,7 @@ SWITCHING_CHUNK = 1 << 20
 SAMPLES = 1 << 16
 """Noise samples of which the random bits exist at a time."""
 
+OPENING = Opening("TFHE key parameters", b"keyquorum TFHE key", digest_first, toss=64, phase="set-up")
 TRANSFER_BYTES = 16
 """Bytes of memory of an oblivious transfer, of which a random bit takes one with each peer."""
 
@@ -92,20 +91,21 @@ class TfheRequest(LweRequest):
 
 
 class _Generation:
-    """A key generation of one party: its secrets, and how programs run."""
+    """The programs of a key generation: of the secrets z and s, and of the three keys."""
 
-    def __init__(self, context: PartyContext, request: TfheRequest, seed: bytes | None) -> None:
-        self.context, self.request, self.parameters, self.seed = context, request, request.parameters, seed
-        self.protocol, self.domain = sharing_of(context.committee, self.parameters)
-        self.ring, self.short = Persistence(), Persistence()
+    def __init__(self, frame: Generation[TfheRequest]) -> None:
+        self.context, self.request, self.parameters = frame.context, frame.request, frame.request.parameters
+        self._programs = frame.run.over(sharing_of(self.context.committee, self.parameters))
+        self.ring, self.short = frame.keep(Persistence()), frame.keep(Persistence())
 
     def run(self, call: Call, share: Persistence, *public: Words) -> Words:
         """The words that a program opens to all."""
-        output = self.context.backend.run(
-            self.protocol, self.domain, call, threshold=self.context.committee.threshold, public=[words.view(np.int64) for words in public],
-            persistence=share, seed=self.seed,
-        )  # fmt: skip
-        return output.words.view(np.uint64)
+        return self._programs.run(call, share, public=[words.view(np.int64) for words in public]).view(np.uint64)
+
+    def secrets(self) -> None:
+        """z and s, random bits."""
+        self.run(sample_bits(size=self.parameters.dimension), self.ring)
+        self.run(sample_bits(size=self.parameters.lwe_dimension), self.short)
 
     @contextmanager
     def noise(self, size: int, bound_bits: int, method: str = BITS) -> Iterator[tuple[Persistence, Layout]]:
@@ -176,39 +176,20 @@ def generate(context: PartyContext, request: TfheRequest, seed: bytes | None = N
 
     Rounds and bytes are those of `sample_bits`, of `sample_tuniform` or `sample_carries`, and of the programs of the three keys.
     """
-    parameters, committee, session = request.parameters, context.committee, context.session
-    request.check_committee(committee)
-    made = _Generation(context, request, seed)
-    with wiped_on_failure(made.ring, made.short):
-        with context.phase("set-up"):
-            parts = [asdict(parameters), request.noise_method, committee.protocol, committee.size, committee.threshold, seed is not None]
-            described = json.dumps(parts).encode()
-            session.compare("TFHE key parameters", hashlib.sha256(described).digest())
-            tossed = session.toss(64)
-            transcript = hashlib.sha256(b"keyquorum TFHE key" + hashlib.sha256(described).digest() + tossed)
-            key_id = transcript.hexdigest()[:32]
+    request.check_committee(context.committee)
+    with Generation(context, request, OPENING, [asdict(request.parameters), request.noise_method], seed, folder) as frame:
+        made = _Generation(frame)
         with context.phase("secret"):
-            made.run(sample_bits(size=parameters.dimension), made.ring)
-            made.run(sample_bits(size=parameters.lwe_dimension), made.short)
-        public, written = {}, []
+            made.secrets()
         for kind, write in ((BOOTSTRAPPING, made.bootstrapping), (SWITCHING, made.switching), (COMPACT, made.compact)):
-            mask_seed = hashlib.shake_256(f"keyquorum TFHE masks {kind}".encode() + tossed).digest(SEED_BYTES)
-            name = file_name(kind)
-            with growing_file(None if folder is None else folder / name) as file:
-                writer = KeyFileWriter(file, parameters, kind, key_id, mask_seed)
+            mask_seed = hashlib.shake_256(f"keyquorum TFHE masks {kind}".encode() + frame.tossed).digest(SEED_BYTES)
+            with frame.file(file_name(kind)) as file:
+                writer = KeyFileWriter(file, request.parameters, kind, frame.key_id, mask_seed)
                 write(mask_seed, writer.write)
-                transcript.update(writer.finish())
-                if isinstance(file, io.BytesIO):
-                    public[name] = file.getvalue()
-                else:
-                    written.append(name)
+                frame.transcript.add(writer.finish())
         with context.phase("check"):
-            session.compare("transcript of the key", transcript.digest())
-    info = TfheKeyInfo(
-        key_id=key_id, parameters=parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
-        transcript=transcript.hexdigest(),
-    )  # fmt: skip
-    return KeyMaterial(info, public, [made.ring, made.short], tuple(written))
+            frame.compare()
+        return frame.finish(TfheKeyInfo)
 
 
 __all__ = ["TfheRequest", "generate"]

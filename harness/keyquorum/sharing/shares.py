@@ -1,0 +1,139 @@
+"""DomainRun of programs on shares, as plans write them: what is the same for all programs of a plan is given once (:class:`Run`), and shares know protocol, domain and
+segments (:class:`Shares`).
+
+A plan reads ``with run.field(q).shares() as x: x.run(sample_cbd(size=n), appends="noise")``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import JointIntegers
+from keyquorum.dsl import Persistence
+from keyquorum.model.domains import Domain, Field, Ring, Sharing
+from keyquorum.model.errors import ParameterError
+from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Call, Layout, Segment
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The programs of one plan at one party. ``seed``: INSECURE, tests; without it all randomness is the operating system's."""
+
+    context: PartyContext
+    seed: bytes | None = None
+
+    def field(self, prime: int) -> DomainRun:
+        """Programs modulo a prime, by the committee's protocol for prime fields."""
+        return self.over(Sharing(self.context.committee.field_protocol, Field(prime)))
+
+    def ring(self, bits: int) -> DomainRun:
+        """Programs modulo 2^``bits``, by the committee's protocol for rings. Raises ParameterError if it has none."""
+        protocol = self.context.committee.ring_protocol
+        if protocol is None:
+            raise ParameterError(f"{self.context.committee.protocol} shares over prime fields alone")
+        return self.over(Sharing(protocol, Ring(bits)))
+
+    def over(self, sharing: Sharing) -> DomainRun:
+        """Programs by any protocol, over any domain."""
+        return DomainRun(self.context, sharing, self.seed)
+
+
+@dataclass(frozen=True)
+class DomainRun:
+    """The programs of a plan over one domain."""
+
+    context: PartyContext
+    sharing: Sharing
+    seed: bytes | None = None
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the shares."""
+        return self.sharing.domain
+
+    @property
+    def modulus(self) -> int:
+        """Number of elements of the domain."""
+        return self.domain.modulus
+
+    def run(self, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = (), keep: bool = False) -> Ints:
+        """The words that a program opens to this party; every party calls this. ``file``: the shares that it reads, and to which it appends. ``private``, ``public``,
+        ``keep``: see :meth:`.Backend.run`."""
+        return self.context.backend.run(
+            *self.sharing, call, threshold=self.context.committee.threshold, private=private, public=public, persistence=file, seed=self.seed, keep=keep
+        ).words  # fmt: skip
+
+    def shares(self, file: Persistence | None = None, **lengths: int) -> Shares:
+        """Shares over this domain: those of a share file, of which the caller gives up the ownership, or none yet. ``lengths``: the segments that are there."""
+        return Shares(self, Persistence() if file is None else file, Layout(**lengths))
+
+    def joint_integers(self, count: int, bits: int, terms: int = 1) -> JointIntegers:
+        """``count`` joint integers, sums of ``terms`` numbers of ``bits`` bits of each set of parties (:mod:`.joint`). Rounds: those of a toss where draws have names, else none."""
+        drawn: JointIntegers = self.context.session.joint_integers(
+            self.sharing.protocol, count, bits, terms, self.context.committee.threshold, self.seed
+        )
+        return drawn
+
+
+class Shares:
+    """One party's shares of one protocol and domain, as named segments of a share file. A ``with`` block wipes them at its end."""
+
+    def __init__(self, runs: DomainRun, file: Persistence, layout: Layout) -> None:
+        self.runs, self.file, self.layout = runs, file, layout
+
+    def __repr__(self) -> str:
+        return f"Shares({self.length} shares of {self.runs.sharing.protocol} over {self.runs.domain})"
+
+    def __enter__(self) -> Shares:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.wipe()
+
+    def __getitem__(self, name: str) -> Segment:
+        """A segment. Raises ParameterError if there is none of this name."""
+        return self.layout[name]
+
+    @property
+    def length(self) -> int:
+        """Number of shares."""
+        return self.file.length
+
+    def run(
+        self, call: Call, private: Ints | None = None, public: Sequence[Ints] = (), appends: str | None = None, keep: bool = False
+    ) -> Ints:  # fmt: skip
+        """DomainRun a program on these shares (:meth:`DomainRun.run`). ``appends``: the name of the segment that it appends."""
+        before = self.length
+        opened = self.runs.run(call, self.file, private, public, keep)
+        if appends is not None:
+            self.name(appends, self.length - before)
+        return opened
+
+    def name(self, name: str, length: int) -> Segment:
+        """Names the next ``length`` shares that have no name yet. Raises ParameterError if there are not as many, or if there is a segment of that name."""
+        if self.layout.length + length > self.length:
+            raise ParameterError(f"there are {self.length - self.layout.length} shares after the named ones: {name} cannot have {length}")
+        return self.layout.add(name, length)
+
+    def append_joint(self, integers: bytearray, drawn: JointIntegers) -> None:
+        """Appends shares of joint integers, which ``drawn`` computed for this domain, and wipes ``integers``."""
+        self.file.append_joint(*self.runs.sharing, integers, self.runs.context.committee.share_parts, drawn.name)
+
+    def first(self, length: int) -> Persistence:
+        """A copy of the first ``length`` shares, as a share file."""
+        return self.file.head(length)
+
+    def wipe(self) -> None:
+        """Overwrites the shares with zeros and removes them."""
+        self.file.wipe()
+
+
+__all__ = ["DomainRun", "Run", "Shares"]
