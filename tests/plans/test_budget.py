@@ -17,8 +17,10 @@ from keyquorum.fhe.parameters import list_parameter_sets, load
 from keyquorum.model.errors import ParameterError
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes.seal import keygen
-from keyquorum.schemes.seal.budget import TOTAL, check_leaks, leaks, lift_masks, product_pads
+from keyquorum.schemes.seal.budget import NOISE_BITS, TOTAL, check_leaks, leaks, product_pads
 from keyquorum.sharing.lifted import mask_width
+from keyquorum.sharing.numbers import kind_of
+from keyquorum.sharing.numbers.lift import LIFT_BITS, MERSENNE, lift_masks
 from keyquorum.sharing.randomness import uniform_bits
 from numpy.typing import NDArray
 
@@ -78,7 +80,7 @@ def sums() -> list[tuple[str, int, float]]:
     rows = []
     for protocol, size in (("rep-field", 3), ("semi", 2), ("semi", 8), ("shamir", 3), ("shamir", 15), ("mascot", 2), ("mascot", 3)):
         committee = api.in_process_committee(size, protocol)
-        found = leaks(committee, values_of(largest()), keygen._mask_bits(committee), keygen.LIFT_BITS)
+        found = leaks(committee, values_of(largest()), kind_of(committee).mask_bits(committee), LIFT_BITS)
         found += budget_attempts() if committee.authenticated else 0.0
         rows.append((protocol, size, math.log2(found)))
     return rows
@@ -95,7 +97,8 @@ def test_finding_10_blocked_everything_of_the_largest_key() -> None:
 def test_finding_10_ablated_everything_of_the_largest_key() -> None:
     """Uniform masks: a value's distance is its size over the length of the mask, and the sum of all exceeds the budget in every committee."""
     for protocol, size, _ in sums():
-        bits = keygen._mask_bits(api.in_process_committee(size, protocol))
+        committee = api.in_process_committee(size, protocol)
+        bits = kind_of(committee).mask_bits(committee)
         assert values_of(largest()) * 2.5 * 2.0**-bits > TOTAL
 
 
@@ -168,7 +171,7 @@ def page() -> str:
     lines += ["", "| a life | may go wrong with |", "| --- | --- |"]
     lines += [f"| a pool of 10^7 items, any number of batches | 2^{math.log2(budget_attempts()):.1f} |"]
     lines += [f"| masks of `lift_open`, {values_of(largest()):,} values, 58 bits | 2^{math.log2(budget_lift(values_of(largest()), 58)):.1f} |"]
-    width = mask_width(2, keygen.MERSENNE, keygen.BOUND)
+    width = mask_width(2, MERSENNE, 1 << NOISE_BITS)
     tests = math.log2(budget_lift_tests(values_of(largest()), width))
     lines += [f"| tests of {values_of(largest()):,} lifted values, two parties with MACs | 2^{tests:.1f} |"]
     lines += [f"| attempts with primes of {bits} bits | 2^{math.log2(budget_attempts(bits)):.1f} |" for bits in (60, 43, 36)]

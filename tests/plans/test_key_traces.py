@@ -4,13 +4,15 @@ A change of a key, or of what its plan asks of the engine, is a changed line the
 
     KEY_TRACES=write .venv/bin/python -m pytest -q tests/plans/test_key_traces.py
 
-All randomness is fixed: engines have a seed, tosses and the operating system's bytes come from streams of it, and so do MAC keys. A line has five hashes, each over all parties:
+All randomness is fixed: engines have a seed, tosses and the operating system's bytes come from streams of it, and so do MAC keys. A line has five
+hashes, each over all parties:
 
 * ``key``: the metadata, with key id and transcript;
 * ``public``: the bytes of the public files;
-* ``shares``: the share files. Names of runs are tossed, and no seed fixes what oblivious transfer makes: of the first the length counts, and of shares that were made with the second the values;
-* ``steps``: what the plan asks for, in order: phases, comparisons, tosses, joint integers; and of every run its protocol, domain, program, private and public inputs, options, the length of its share file and
-  the words that it opens;
+* ``shares``: the share files. Names of runs are tossed, and no seed fixes what oblivious transfer makes: of the first the length counts, and of
+  shares that were made with the second the values;
+* ``steps``: what the plan asks for, in order: phases, comparisons, tosses, joint integers; and of every run its protocol, domain, program, private
+  and public inputs, options, the length of its share file and the words that it opens;
 * ``cost``: of every phase its rounds and bytes.
 """
 

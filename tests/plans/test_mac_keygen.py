@@ -17,10 +17,13 @@ from keyquorum.parties import PartyContext, mac_key, run_in_process
 from keyquorum.plans.keygen import keygen_job
 from keyquorum.programs.signatures import sum_inputs
 from keyquorum.schemes.keys import KeyMaterial
-from keyquorum.schemes.seal import keygen
-from keyquorum.schemes.seal.keygen import BOUND, MERSENNE, SealRequest, generate
+from keyquorum.schemes.seal.budget import NOISE_BITS
+from keyquorum.schemes.seal.keygen import SealRequest, generate
 from keyquorum.sharing import lifted
 from keyquorum.sharing.lifted import PIECE, LiftedDomain, LiftTests, mask_width, pieces_of
+from keyquorum.sharing.numbers import proven
+from keyquorum.sharing.numbers.lift import MERSENNE
+from keyquorum.sharing.numbers.proven import ProvenNumbers
 from keyquorum.sharing.shares import Run
 
 from tests.fhe.dealer import tiny
@@ -32,6 +35,7 @@ from .quorum import WEAK, Seal, reconstruct, secret_of
 
 CORRUPT = 1
 PROTOCOL, RING_PROTOCOL = "mascot", "spdz2k"
+BOUND = 1 << NOISE_BITS
 
 
 def _request(scheme: str = "bfv", primes: int = 1) -> SealRequest:
@@ -117,14 +121,14 @@ def test_inputs_that_are_no_trits() -> None:
 
 def test_inputs_that_are_no_trits_are_not_found_without_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """All parties have shares of a secret with a coefficient that is no trit."""
-    monkeypatch.setattr(keygen, "_judge_trits", lambda opened: None)
+    monkeypatch.setattr(proven, "_judge_trits", lambda opened: None)
     secret = _secret(_run(_checked_secret, _no_trit))
     assert np.abs(secret[9]) > 1 and np.abs(np.delete(secret, [3, 9])).max() == 1
 
 
 def _checked_secret(context: PartyContext) -> Any:
-    made = keygen._checked_secret(context, Run(context).field(MERSENNE), 1024)
-    return made.words.copy()  # it is wiped at its end
+    with ProvenNumbers(Run(context)).ternary(1024) as made:
+        return made.file.words.copy()
 
 
 def _secret(ends: list[Any]) -> Any:
@@ -152,14 +156,14 @@ def test_masks_of_the_proof_of_trits(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are uniform in [0, 2^61 - 1), independent of the trits and of each other, and fresh in each call. False alarm: 10^-6 a case."""
     size = 1 << 15
     bounds: list[tuple[int, int]] = []
-    draw = keygen.uniform_below
+    draw = proven.uniform_below
 
     def drawn(count: int, bound: int) -> Any:
         bounds.append((count, bound))
         return draw(count, bound)
 
-    monkeypatch.setattr(keygen, "uniform_below", drawn)
-    calls = [keygen._proven_trits(size).reshape(7, size) for _ in range(2)]
+    monkeypatch.setattr(proven, "uniform_below", drawn)
+    calls = [proven._proven_trits(size).reshape(7, size) for _ in range(2)]
     assert bounds == [(size, MERSENNE)] * 4
     for u, v, x, y, *products in calls:
         trits = u + 2 * v
@@ -190,16 +194,16 @@ def test_arrays_that_held_trits_are_wiped(monkeypatch: pytest.MonkeyPatch) -> No
         return one
 
     for name in ("uniform_trits", "uniform_below", "_proven_trits"):
-        monkeypatch.setattr(keygen, name, keeping(getattr(keygen, name)))
+        monkeypatch.setattr(proven, name, keeping(getattr(proven, name)))
 
     def run(*_: Any, private: Any, **options: Any) -> None:
         assert private.any()
         raise RuntimeError("gone")
 
-    committee = SimpleNamespace(threshold=1, size=2)
+    committee = SimpleNamespace(threshold=1, size=2, field_protocol=PROTOCOL)
     context: Any = SimpleNamespace(committee=committee, backend=SimpleNamespace(run=run))
     with pytest.raises(RuntimeError, match="gone"):
-        keygen._checked_secret(context, Run(context).over(Sharing(PROTOCOL, Field(MERSENNE))), 1024)
+        ProvenNumbers(Run(context)).ternary(1024)
     assert len(kept) == 4 and not any(array.any() for array in kept)
 
 

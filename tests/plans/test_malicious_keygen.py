@@ -19,8 +19,9 @@ from keyquorum.plans.keygen import keygen_job
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.key_folder import holds_a_key
 from keyquorum.schemes.keys import KeyMaterial
-from keyquorum.schemes.seal import keygen
-from keyquorum.schemes.seal.keygen import MERSENNE, SealRequest, generate
+from keyquorum.schemes.seal.keygen import SealRequest, generate
+from keyquorum.sharing.numbers.lift import MERSENNE
+from keyquorum.sharing.numbers.pseudorandom import PseudorandomNumbers
 from keyquorum.sharing.shares import Run
 
 from tests.fhe.dealer import tiny
@@ -157,8 +158,8 @@ def test_another_joint_integer_is_not_found_without_checked_openings() -> None:
 
 def _secrets(protocol: str, proxy: Proxy, size: int = 2048) -> list[Any]:
     def job(context: PartyContext) -> Words:
-        made = keygen._joint_secret(context, Run(context).field(MERSENNE), size)
-        return made.words.copy()  # it is wiped at its end
+        with PseudorandomNumbers(Run(context)).ternary(size) as made:
+            return made.file.words.copy()
 
     return _run(protocol, job, proxy)
 
@@ -187,8 +188,8 @@ def test_distribution_of_the_secret(protocol: str, parties: int) -> None:
     size = 6000
 
     def job(context: PartyContext) -> Words:
-        made = keygen._joint_secret(context, Run(context).field(MERSENNE), size)
-        return made.words.copy()  # it is wiped at its end
+        with PseudorandomNumbers(Run(context)).ternary(size) as made:
+            return made.file.words.copy()
 
     shares = run_in_process(members, job)
     secret = reconstruct(protocol, members.threshold, shares, MERSENNE)

@@ -9,8 +9,8 @@ import pytest
 from keyquorum import api
 from keyquorum.model.errors import ResourceError
 from keyquorum.model.needs import Needs, available_memory, require_memory
-from keyquorum.schemes.seal import keygen
 from keyquorum.schemes.seal.keygen import SealRequest
+from keyquorum.sharing.numbers import lift
 
 from tests.fhe.dealer import tiny
 
@@ -56,7 +56,7 @@ def test_memory_grows_with_the_key_alone() -> None:
 @pytest.mark.parametrize("backend", ["rep-field", "semi-2"])
 def test_values_are_lifted_in_pieces(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     """Pieces that do not divide the vector: the shares modulo all primes are still those of one secret, of a key that works."""
-    monkeypatch.setattr(keygen, "LIFTED", 2 * 1000)
+    monkeypatch.setattr(lift, "LIFTED", 2 * 1000)
     members = committee(backend)
     material = make_key(members, SealRequest(tiny("ckks"), policy=WEAK), f"pieces {backend}".encode())
     trits = secret_of(members, material).coefficients

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from keyquorum.dsl import ProgramIO, run_program
 from keyquorum.model.resources import program_path
-from keyquorum.schemes.seal import keygen
+from keyquorum.sharing.numbers.lift import MERSENNE
+from keyquorum.sharing.numbers.proven import _proven_trits
 from keyquorum.sweep.operands import summand_rows
 
 from tests.plans.distributions import chi_square_p, uniform
@@ -249,8 +250,8 @@ class _Opening:
 def test_proofs_of_trits_reveal_nothing() -> None:
     """All that is opened: r, e = r u + x and f = r v + y of each contributor, and zeros. Of an honest one, whatever its trits are, e and f are uniform and have nothing to do with each
     other: false alarm 10^-6 a case."""
-    size, q, cells = 1 << 13, keygen.MERSENNE, 32
-    honest = keygen._proven_trits(size)
+    size, q, cells = 1 << 13, MERSENNE, 32
+    honest = _proven_trits(size)
     private = [honest, np.zeros_like(honest)]
 
     def one(session: Any) -> list[np.ndarray]:

@@ -8,7 +8,8 @@ from .errors import ParameterError
 
 
 class Domain(str):
-    """A domain: :class:`Ring` or :class:`Field`. It is its text, ``Z2^k`` or ``F_q``, as the engine and files have it, and knows the numbers in it."""
+    """A domain: :class:`Ring` or :class:`Field`. It is its text, ``Z2^k`` or ``F_q``, as the engine and files have it, and knows the numbers in
+    it."""
 
     prime: int | None
     """q; None for a ring."""

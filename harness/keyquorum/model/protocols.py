@@ -94,6 +94,13 @@ class Protocol:
         return self.adversary == "malicious" and not self.macs
 
     @property
+    def private_numbers(self) -> str:
+        """Where the private numbers of a committee of this protocol come from: one of :data:`keyquorum.sharing.numbers.KINDS`."""
+        if self.macs:
+            return "proven"
+        return "pseudorandom" if self.names_runs else "contributed"
+
+    @property
     def parties(self) -> int | None:
         """The number of parties, if there is only one."""
         return self.most_parties if self.most_parties == self.least_parties else None

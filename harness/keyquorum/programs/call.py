@@ -45,6 +45,15 @@ class Layout:
         """Shares of all segments."""
         return sum(segment.length for segment in self._segments.values())
 
+    @property
+    def first(self) -> Segment:
+        """The first segment; there must be one."""
+        return next(iter(self._segments.values()))
+
+    def copy(self) -> Layout:
+        """An independent copy."""
+        return Layout(**{name: segment.length for name, segment in self._segments.items()})
+
     def add(self, name: str, length: int) -> Segment:
         """A further segment at the end. Raises ParameterError if there is one of that name."""
         if name in self._segments:

@@ -51,8 +51,9 @@ def framed(label: str, data: bytes) -> Iterable[bytes]:
 
 @dataclass(frozen=True)
 class Opening:
-    """How the key generations of a scheme begin. ``title``: what the parties compare first, for errors; ``tag``: the first bytes of the transcript; ``begins``: the bytes after them, of
-    description and toss; ``toss``: bytes that are tossed; ``phase``: in which this is measured; ``seeded``: whether the description says that there is a seed."""
+    """How the key generations of a scheme begin. ``title``: what the parties compare first, for errors; ``tag``: the first bytes of the transcript;
+    ``begins``: the bytes after them, of description and toss; ``toss``: bytes that are tossed; ``phase``: in which this is measured; ``seeded``:
+    whether the description says that there is a seed."""
 
     title: str
     tag: bytes
@@ -84,10 +85,12 @@ class Transcript:
 
 
 class Generation(Generic[Q]):
-    """One party's part of a key generation, in a ``with`` block; every party makes one, which runs step 1. ``description``: plain data of the request, and what else must be the same everywhere;
-    protocol, size and threshold of the committee follow, and then ``more``. ``folder``: of the new key, for files of :meth:`file` (None: they stay in memory). ``seed``: INSECURE, tests.
+    """One party's part of a key generation, in a ``with`` block; every party makes one, which runs step 1. ``description``: plain data of the
+    request, and what else must be the same everywhere; protocol, size and threshold of the committee follow, and then ``more``. ``folder``: of the
+    new key, for files of :meth:`file` (None: they stay in memory). ``seed``: INSECURE, tests.
 
-    key_id: 32 hexadecimal digits. tossed: public random bytes. transcript: to which the scheme adds what it opens. run: for its programs. public: the bytes of public files by name."""
+    key_id: 32 hexadecimal digits. tossed: public random bytes. transcript: to which the scheme adds what it opens. run: for its programs. public:
+    the bytes of public files by name."""
 
     def __init__(
         self, context: PartyContext, request: Q, opening: Opening, description: Sequence[object], seed: bytes | None = None, folder: Path | None = None,
@@ -136,11 +139,12 @@ class Generation(Generic[Q]):
         self.context.session.compare("transcript of the key", self.transcript.digest())
 
     def finish(self, kind: Callable[..., K], transcript: str | None = None, **fields: object) -> KeyMaterial[K]:
-        """Step 4. ``kind``: the scheme's metadata; ``fields``: those that its keys have besides. ``transcript``: instead of the hash of :attr:`transcript`."""
+        """Step 4. ``kind``: the scheme's metadata; ``fields``: those that its keys have besides. ``transcript``: instead of the hash of
+        :attr:`transcript`."""
         committee = self.context.committee
         info = kind(
-            key_id=self.key_id, parameters=self.request.parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold,
-            transcript=self.transcript.hexdigest() if transcript is None else transcript, **fields,
+            key_id=self.key_id, parameters=self.request.parameters, protocol=committee.protocol, parties=committee.size,
+            threshold=committee.threshold, transcript=self.transcript.hexdigest() if transcript is None else transcript, **fields,
         )  # fmt: skip
         return KeyMaterial(info, self.public, self._shares, tuple(self._written))
 

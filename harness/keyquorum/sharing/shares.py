@@ -1,5 +1,5 @@
-"""DomainRun of programs on shares, as plans write them: what is the same for all programs of a plan is given once (:class:`Run`), and shares know protocol, domain and
-segments (:class:`Shares`).
+"""Runs of programs on shares, as plans write them: what is the same for all programs of a plan is given once (:class:`Run`), and shares know
+protocol, domain and segments (:class:`Shares`).
 
 A plan reads ``with run.field(q).shares() as x: x.run(sample_cbd(size=n), appends="noise")``."""
 
@@ -65,18 +65,21 @@ class DomainRun:
         return self.domain.modulus
 
     def run(self, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = (), keep: bool = False) -> Ints:
-        """The words that a program opens to this party; every party calls this. ``file``: the shares that it reads, and to which it appends. ``private``, ``public``,
-        ``keep``: see :meth:`.Backend.run`."""
+        """The words that a program opens to this party; every party calls this. ``file``: the shares that it reads, and to which it appends.
+        ``private``, ``public``, ``keep``: see :meth:`.Backend.run`."""
         return self.context.backend.run(
-            *self.sharing, call, threshold=self.context.committee.threshold, private=private, public=public, persistence=file, seed=self.seed, keep=keep
+            *self.sharing, call, threshold=self.context.committee.threshold, private=private, public=public, persistence=file, seed=self.seed,
+            keep=keep
         ).words  # fmt: skip
 
     def shares(self, file: Persistence | None = None, **lengths: int) -> Shares:
-        """Shares over this domain: those of a share file, of which the caller gives up the ownership, or none yet. ``lengths``: the segments that are there."""
+        """Shares over this domain: those of a share file, of which the caller gives up the ownership, or none yet. ``lengths``: the segments that
+        are there."""
         return Shares(self, Persistence() if file is None else file, Layout(**lengths))
 
     def joint_integers(self, count: int, bits: int, terms: int = 1) -> JointIntegers:
-        """``count`` joint integers, sums of ``terms`` numbers of ``bits`` bits of each set of parties (:mod:`.joint`). Rounds: those of a toss where draws have names, else none."""
+        """``count`` joint integers, sums of ``terms`` numbers of ``bits`` bits of each set of parties (:mod:`.joint`). Rounds: those of a toss where
+        draws have names, else none."""
         drawn: JointIntegers = self.context.session.joint_integers(
             self.sharing.protocol, count, bits, terms, self.context.committee.threshold, self.seed
         )
@@ -118,7 +121,8 @@ class Shares:
         return opened
 
     def name(self, name: str, length: int) -> Segment:
-        """Names the next ``length`` shares that have no name yet. Raises ParameterError if there are not as many, or if there is a segment of that name."""
+        """Names the next ``length`` shares that have no name yet. Raises ParameterError if there are not as many, or if there is a segment of that
+        name."""
         if self.layout.length + length > self.length:
             raise ParameterError(f"there are {self.length - self.layout.length} shares after the named ones: {name} cannot have {length}")
         return self.layout.add(name, length)

@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keyquorum._engine import BUDGET_BITS, budget_attempts, budget_lift, budget_lift_tests, budget_residues
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.sharing.lifted import mask_width
-from keyquorum.sharing.randomness import uniform_bits, wipe
 
 TOTAL: float = 2.0**-BUDGET_BITS
 ELEMENTS = 200
@@ -33,31 +31,8 @@ LEAST_PRIME_BITS = 36
 """Bits of the shortest prime under which a committee with MACs makes a key: a wrong value passes with 2^-34 then, and a warning says so."""
 NOISE_BITS = 5
 """The secret and both error distributions stay below 2^5 in absolute value (CBD 21, Gaussian 23)."""
-LIFT_BITS = 61
-"""Size of the domain in which what is lifted is sampled and masked. The masks fill it; the leakage of all values of a key together is checked against the budget of its life."""
-MERSENNE = 2**61 - 1
-"""Auxiliary prime for what is lifted, of protocols without a ring: square roots are cheap modulo it."""
 LIFT_VARIANCE = 10.5
 """Of the values for which the engine states the distance of a lift (``VARIANCE`` in ``Source/mpc/src/budget.rs``)."""
-SMOOTH = 4
-"""Uniform numbers whose sum is a mask: with one, values leak at the ends of the mask, and the leakage adds up."""
-SMOOTH_BITS = 2
-"""Bits by which such a sum is longer than its terms."""
-
-
-def input_bits(threshold: int) -> int:
-    """Bits of a mask of `lift_open` that each of t + 1 parties inputs: their sum does not wrap."""
-    return LIFT_BITS - 2 - threshold.bit_length()
-
-
-def lift_masks(size: int, bits: int) -> NDArray[np.int64]:
-    """Masks of `lift` below 2^bits, of one party: sums of four uniform numbers of bits - 2 bits."""
-    masks = uniform_bits(size, bits - SMOOTH_BITS)
-    for _ in range(SMOOTH - 1):
-        more = uniform_bits(size, bits - SMOOTH_BITS)
-        masks += more
-        wipe(more)
-    return masks
 
 
 def leaks(committee: Committee, values: int, mask_bits: int, prime_bits: int) -> float:

@@ -19,8 +19,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import CheckError, joint_summands
-from keyquorum.dsl import Persistence
 from keyquorum.fhe.keys import (
     assemble_public_key,
     assemble_switch_keys,
@@ -33,24 +31,20 @@ from keyquorum.model.committee import Committee, require_embedded
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs import Segment
+from keyquorum.programs import Call
 from keyquorum.programs.signatures import (
-    lift_close,
-    lift_open,
     rlwe_public_key,
     rlwe_switch_key,
     sample_cbd,
     sample_gaussian,
-    sample_ternary,
-    trit_inputs,
 )
 from keyquorum.schemes.generation import Generation, Opening, framed
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
-from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
-from keyquorum.sharing.randomness import uniform_below, uniform_trits, wipe
-from keyquorum.sharing.shares import DomainRun, Shares
+from keyquorum.sharing.numbers import kind_of, numbers_of
+from keyquorum.sharing.numbers.lift import LIFT_BITS, lifted_at_a_time
+from keyquorum.sharing.shares import Shares
 
-from .budget import LIFT_BITS, MERSENNE, NOISE_BITS, SMOOTH, SMOOTH_BITS, check_attempts, check_leaks, input_bits, lift_masks, short_primes
+from .budget import NOISE_BITS, check_attempts, check_leaks, short_primes
 from .decryptable import check_decryptable, check_set
 from .key import ERROR_LAWS, SealKeyInfo, parameters_from_json, parameters_to_json
 from .needs import KeygenSizes, keygen_needs
@@ -64,19 +58,6 @@ Words = NDArray[np.uint64]
 OPENING = Opening(
     "key parameters", b"keyquorum keygen v1", lambda described, tossed: [*framed("parameters", described), *framed("seed", tossed)], 64, "set-up"
 )
-
-BOUND = 1 << NOISE_BITS
-"""Bound on the absolute values of secret and noise."""
-CHUNK = 1 << 18
-"""Noise coefficients sampled at a time: bounds memory."""
-GAUSSIAN_CHUNK = 1 << 15
-"""The same for `gaussian` over a field, whose 42 bits a coefficient come with some 350 products."""
-AUTHENTICATED_CHUNK = 1 << 14
-"""The same with MACs, of which every bit has one."""
-VERIFIED_CHUNK = 1 << 15
-"""The same with verified products, which are remembered until they are checked."""
-LIFTED = 1 << 23
-"""Masks of all contributors in one run of `lift_open`."""
 
 
 @dataclass(frozen=True)
@@ -114,24 +95,22 @@ class SealRequest(KeyRequest):
     def needs(self, committee: Committee) -> Needs:
         """What the plan will need at each party of a committee, on the embedded engine."""
         self.check_committee(committee)
-        primes = len(self.parameters.coeff_modulus)
         sizes = KeygenSizes(
             degree=self.parameters.ring_degree,
-            primes=primes,
-            polynomials=1 + (primes - 1) * len(self.targets),
+            primes=len(self.parameters.coeff_modulus),
+            polynomials=self.polynomials,
             error_law=self.error_law,
             sampled=_sampled_at_a_time(committee, self.error_law),
-            lifted=_lifted_at_a_time(committee.threshold + 1),
+            lifted=lifted_at_a_time(committee.threshold),
             binary=_noise_method(committee) == "bits",
         )
         return keygen_needs(sizes, committee)
 
     def check_budget(self, committee: Committee) -> None:
         """Refuses a key whose opened values would leak too much together, or, with MACs, whose shortest prime gives too little soundness."""
-        polynomials = 1 + (len(self.parameters.coeff_modulus) - 1) * len(self.targets)
-        values = self.parameters.ring_degree * (1 + polynomials)
+        values = self.parameters.ring_degree * (1 + self.polynomials)
         check_attempts(committee, self.parameters)
-        check_leaks(committee, values, _mask_bits(committee), LIFT_BITS)
+        check_leaks(committee, values, kind_of(committee).mask_bits(committee), LIFT_BITS)
 
     def check_committee(self, committee: Committee) -> None:
         """See :class:`.KeyRequest`."""
@@ -174,6 +153,11 @@ class SealRequest(KeyRequest):
         """Key-switching targets in the order of the programs: relin first, then Galois elements."""
         return [*(("relin",) if self.relin else ()), *self.galois_elements]
 
+    @property
+    def polynomials(self) -> int:
+        """Polynomials a and b of the keys: one of the public key, and of each target one for every digit."""
+        return 1 + (len(self.parameters.coeff_modulus) - 1) * len(self.targets)
+
 
 def _signed(words: Words) -> Ints:
     return words.astype(np.int64)
@@ -184,36 +168,14 @@ def _residues(words: Ints, q: int) -> Words:
     return np.where(words < 0, words + q, words).astype(np.uint64)
 
 
-def _lifted_at_a_time(contributors: int) -> int:
-    return LIFTED // contributors
-
-
-def _joint_summands(committee: Committee) -> int:
-    """Summands of the joint integers that mask what is lifted; 0 where t + 1 parties input masks. Joint integers are for committees of so few summands that masks
-    have no fewer bits. Where products are verified there is nothing else: a party could input other masks in every domain."""
-    found = joint_summands(committee.field_protocol, committee.size, committee.threshold)
-    if committee.verifies_products:
-        return found
-    return found if found and LIFT_BITS - 1 - found.bit_length() >= input_bits(committee.threshold) else 0
-
-
-def _mask_bits(committee: Committee) -> int:
-    """Bits of a mask of `lift_open`, of each of t + 1 parties, or of each summand of a joint integer: sums of them do not wrap."""
-    summands = _joint_summands(committee)
-    return LIFT_BITS - 1 - summands.bit_length() if summands else input_bits(committee.threshold)
-
-
 def _noise_method(committee: Committee) -> Literal["bits", "arith"]:
     """The method of the samplers of noise: in the binary domain, unless the committee shares by Shamir's scheme, which has none."""
     return "arith" if committee.ring_protocol is None else "bits"
 
 
 def _sampled_at_a_time(committee: Committee, distribution: str) -> int:
-    if committee.authenticated:
-        return AUTHENTICATED_CHUNK
-    if committee.verifies_products:
-        return VERIFIED_CHUNK
-    return CHUNK if distribution == "cbd" or _noise_method(committee) == "bits" else GAUSSIAN_CHUNK
+    kind = kind_of(committee)
+    return kind.samples if distribution == "cbd" or _noise_method(committee) == "bits" else kind.samples_of_products
 
 
 def _seeds(master: bytes, count: int) -> list[bytes]:
@@ -239,204 +201,70 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
 
 
 def _generate(made: Generation[SealRequest], in_ring: bool) -> KeyMaterial[SealKeyInfo]:
-    """See :func:`generate`. ``in_ring``: whether the committee decrypts in a ring, where it has the secret too."""
-    context, request, run, transcript, wiping = made.context, made.request, made.run, made.transcript, made.wiping
-    parameters, committee = request.parameters, context.committee
-    n, primes = parameters.ring_degree, parameters.coeff_modulus
-    digits = len(primes) - 1
-    targets = request.targets
-    polynomials = 1 + digits * len(targets)
-    contributors = committee.threshold + 1
-    contributes = context.party < contributors
-    backend = context.backend
-    seeds = _seeds(made.tossed, polynomials)
-    public_a = [expand_a(s, n, primes) for s in seeds]
+    """Steps 2 to 5. ``in_ring``: whether the committee decrypts in one ring, where it keeps shares of the secret too."""
+    request, run, transcript = made.request, made.run, made.transcript
+    n, primes = request.parameters.ring_degree, request.parameters.coeff_modulus
+    numbers, seeds = numbers_of(run), _seeds(made.tossed, request.polynomials)
+    a = [expand_a(seed, n, primes) for seed in seeds]
+    fields, rings = [run.field(q) for q in primes], [run.ring(RING.bits)] if in_ring else []
 
-    security = _mask_bits(committee) - NOISE_BITS
-    # Products of a prime field are verified faster than those modulo 2^k, which take an extension ring.
-    if committee.ring_protocol is not None and not committee.authenticated and not committee.verifies_products:
-        bits = backend.ring_bits(LIFT_BITS)
-        first, in_bits = run.ring(bits), True
-    else:
-        first, in_bits = run.field(MERSENNE), False
-    source = first.shares()
-    with context.phase("secret"):
-        if committee.verifies_products:
-            source = first.shares(_joint_secret(context, first, n), secret=n)
-        elif committee.authenticated:
-            source = first.shares(_checked_secret(context, first, n), secret=n)
-        else:
-            trits = uniform_trits(n)
-            forms = [trits == 1, trits == 2] if in_bits else [trits, np.where(trits == 2, -1, trits)]
-            private = np.concatenate(forms).astype(np.int64) if contributes else None
-            ternary = sample_ternary(contributors=contributors, N=n, method="bits" if in_bits else "bilinear")
-            source.run(ternary, private, appends="secret")
-            wipe(trits, *forms, *([] if private is None else [private]))
+    with made.phase("secret"):  # s uniform in {-1, 0, 1}^n
+        x = made.wiping.enter_context(numbers.ternary(n))
+    with made.phase("noise"):  # x = (s, e_0, e_1, ...), a row of noise for each polynomial of the keys
+        x.run(_sampler(request, made.context.committee), appends="noise")
+    with made.phase("lift"):  # c = x + 2^b + r
+        lifted = made.wiping.enter_context(numbers.lift(x, NOISE_BITS))
+        transcript.add(*framed("lift", lifted.opened.tobytes()))
+    proof = lifted.prove(fields, rings)  # sums of random subsets of x are the same integers everywhere
+    if proof is not None:
+        transcript.add(*framed("lift tests", proof))
+    x.wipe()
 
-    noises = polynomials * n
-    with context.phase("noise"):
-        sampler, chunk = _noise_method(committee), _sampled_at_a_time(committee, request.error_law)
-        if request.error_law == "cbd":
-            noise = sample_cbd(size=noises, method=sampler, chunk=chunk)
-        else:
-            noise = sample_gaussian(size=noises, method=sampler, sigma_milli=3200, bits=40, tail=23, chunk=chunk)
-        source.run(noise, appends="noise")
-
-    count, layout = source.length, source.layout
-    with context.phase("lift"):
-        summands = _joint_summands(committee) if backend.takes_joint_integers else 0
-        joint = masks = None
-        if summands:
-            joint = first.joint_integers(count, NOISE_BITS + security - SMOOTH_BITS, SMOOTH)
-        elif contributes:
-            masks = lift_masks(count, NOISE_BITS + security)
-            wiping.callback(wipe, masks)
-        step_size = _lifted_at_a_time(contributors)
-        pieces = [Segment(at, min(step_size, count - at)) for at in range(0, count, step_size)]
-        if joint is not None:
-            source.append_joint(joint.shares(first.domain), joint)
-        opened = np.concatenate([
-            source.run(
-                lift_open(
-                    contributors=summands or contributors, size=piece.length, b=NOISE_BITS, lam=security, modulus=first.modulus, x=piece,
-                    masks="stored" if joint is not None else "inputs", r=Segment(count + piece.start, piece.length) if joint is not None else None,
-                ),
-                private=None if masks is None else masks[piece.slice],
-            )
-            for piece in pieces
-        ])  # fmt: skip
-        transcript.add(*framed("lift", opened.tobytes()))
-        tests = None
-        if committee.authenticated:
-            cuts = pieces_of(count, n)
-            tests = wiping.enter_context(LiftTests(context, cuts, first.modulus, BOUND))
-            tests.input_masks(LiftedDomain(source, len(cuts)))
-        else:
-            source.wipe()
-
-    def lifted(q: int) -> Shares:
-        """Shares of secret and noise modulo a prime, in the order of the share file in which they were sampled: runs of `lift_close` keep it."""
-        shares = run.field(q).shares()
-        if joint is not None:
-            shares.append_joint(joint.shares(shares.runs.domain), joint)
-        for piece in pieces:
-            shares.run(
-                lift_close(
-                    contributors=summands or contributors, size=piece.length, b=NOISE_BITS,
-                    masks="stored" if joint is not None else "inputs", r=piece if joint is not None else None,
-                ),
-                None if masks is None else masks[piece.slice], [opened[piece.slice]],
-            )  # fmt: skip
-        return shares
-
-    tested: list[Shares] = []
-    ring_share: Shares | None = None
-    if tests is not None:
-        # Nothing is computed with values before all primes have been tested together.
-        with context.phase("lift test"):
-            for q in primes:
-                tested.append(lifted(q))
-                tests.input_masks(LiftedDomain(tested[-1], len(cuts)))
-            if in_ring:
-                ring_share = run.ring(RING.bits).shares()
-                call = lift_close(contributors=contributors, size=n, b=NOISE_BITS)
-                mine = None if masks is None else masks[:n]
-                ring_share.run(call, mine, [opened[:n]])
-                tests.input_masks(LiftedDomain(ring_share, len(pieces_of(n, n))))
-            transcript.add(*framed("lift tests", tests.run()))
-            source.wipe()
-
-    factor = parameters.plain_modulus if parameters.scheme == "bgv" else 1
-    b = np.empty((polynomials, len(primes), n), dtype=np.uint64)
-    group = backend.most_targets or len(targets) or 1
-    with context.phase("keys", len(primes)) as step:
-        for j, q in enumerate(primes):
-            working = tested[j] if tested else lifted(q)
-            a = [_signed(p[j]) for p in public_a]
-            secret, noises_of = layout["secret"], layout["noise"].rows
-            call = rlwe_public_key(N=n, q=q, f=factor, count=1, s=secret, e=noises_of(0, 1, n))
-            out = working.run(call, public=[a[0]])
-            b[0, j] = _residues(out, q)
-            for at in range(0, len(targets), group):
-                chosen = targets[at : at + group]
-                begin, end = 1 + at * digits, 1 + (at + len(chosen)) * digits
-                call = rlwe_switch_key(
-                    N=n, q=q, f=factor, digits=digits, i=j, P_mod_q=primes[-1] % q, s=secret, e=noises_of(begin, end, n), targets=chosen
-                )
-                out = working.run(call, public=a[begin:end])
-                b[begin:end, j] = _residues(out, q).reshape(end - begin, n)
-            made.keep(working.first(secret.length))
-            working.wipe()
+    b = np.empty((request.polynomials, len(primes), n), dtype=np.uint64)
+    with made.phase("keys", len(primes)) as step:
+        for j, field in enumerate(fields):
+            with lifted.over(field) as shares:  # x = c - 2^b - r
+                b[:, j] = _bodies(request, j, shares, [_signed(p[j]) for p in a])  # b = -(a s + f e) (+ P w)
+                made.keep(shares.first(n))
             step()
-        if masks is not None:
-            wipe(masks)
-    if ring_share is not None:
-        made.keep(ring_share.first(n))
-        ring_share.wipe()
+    for ring in rings:
+        with lifted.over(ring) as shares:
+            made.keep(shares.first(n))
 
-    with context.phase("check"):
+    with made.phase("check"):
         made.public.update(_public_files(request, b, seeds))
         for name, data in made.public.items():
             transcript.add(*framed(name, data))
         made.compare()
     return made.finish(
         SealKeyInfo, error_law=request.error_law, relin=request.relin, galois_elements=request.galois_elements, policy=request.policy,
-        ring_secret=in_ring, lift_tested=tests is not None and backend.name == "embedded",
+        ring_secret=in_ring, lift_tested=proof is not None and made.context.backend.name == "embedded",
     )  # fmt: skip
 
 
-def _joint_secret(context: PartyContext, over: DomainRun, size: int) -> Persistence:
-    """Shares of a secret that is uniform in {-1, 0, 1}^size and that no party has a choice in: joint trits, added up modulo 3 by verified products. Rounds and
-    bytes are those of `sample_ternary` with stored trits, without messages for the trits themselves."""
-    summands = joint_summands(over.sharing.protocol, context.committee.size, context.committee.threshold)
-    joint = over.joint_integers(size, 0)
-    with over.shares() as trits:
-        for summand in range(summands):
-            for value in (1, 2):
-                trits.append_joint(joint.indicators(over.domain, summand, value), joint)
-        trits.run(sample_ternary(contributors=summands, N=size, trits="stored", indicators=Segment(0, trits.length)))
-        return trits.first(size)
+def _sampler(request: SealRequest, committee: Committee) -> Call:
+    """The program of all noise, a row for each polynomial."""
+    size = request.polynomials * request.parameters.ring_degree
+    method, chunk = _noise_method(committee), _sampled_at_a_time(committee, request.error_law)
+    if request.error_law == "cbd":
+        return sample_cbd(size=size, method=method, chunk=chunk)
+    return sample_gaussian(size=size, method=method, sigma_milli=3200, bits=40, tail=23, chunk=chunk)
 
 
-def _checked_secret(context: PartyContext, over: DomainRun, size: int) -> Persistence:
-    """Shares of a secret that is uniform in {-1, 0, 1}^size if one party is honest: every party inputs trits, all see that they are trits, and verified products add
-    them up modulo 3. Raises :class:`.CheckError`, which names a party that gave something else. Rounds and bytes are those of `trit_inputs` and of `sample_ternary` with stored trits."""
-    contributors = context.committee.size
-    private = _proven_trits(size)
-    with over.shares() as trits:
-        try:
-            opened = trits.run(trit_inputs(contributors=contributors, N=size), private)
-        finally:
-            wipe(private)
-        _judge_trits(opened.reshape(contributors, -1))
-        trits.run(sample_ternary(contributors=contributors, N=size, trits="stored", indicators=Segment(0, trits.length)))
-        return trits.first(size)
-
-
-def _proven_trits(size: int) -> Ints:
-    """The private input of `trit_inputs` for fresh uniform trits, over the field in which secrets are made: 7 * size words in [0, 2^61 - 1). Its masks x and y are
-    uniform there, and used once: the program opens e = r u + x. Arrays that held trits or masks on the way are wiped."""
-    private = np.empty((7, size), dtype=np.int64)
-    u, v, x, y, xu, yv, xv = private
-    trits = uniform_trits(size)
-    np.bitwise_and(trits, 1, out=u)
-    np.right_shift(trits, 1, out=v)
-    wipe(trits)
-    for mask in (x, y):
-        drawn = uniform_below(size, MERSENNE)
-        mask[:] = drawn
-        wipe(drawn)
-    np.multiply(x, u, out=xu)
-    np.multiply(y, v, out=yv)
-    np.multiply(x, v, out=xv)
-    return private.reshape(-1)
-
-
-def _judge_trits(opened: Ints) -> None:
-    """Refuses what is not the indicators of a trit: rows of what `trit_inputs` opened, one a contributor."""
-    for party, words in enumerate(opened):
-        if words.any():
-            raise CheckError(f"party {party} gave no trits for the secret: it cheats, make the key without it")
+def _bodies(request: SealRequest, j: int, shares: Shares, a: list[Ints]) -> Words:
+    """The bodies b of all polynomials modulo prime j, [polynomials, n]: of the public key, then of the digits of every target."""
+    parameters, targets = request.parameters, request.targets
+    n, primes, digits = parameters.ring_degree, parameters.coeff_modulus, len(parameters.coeff_modulus) - 1
+    q, factor = primes[j], parameters.plain_modulus if parameters.scheme == "bgv" else 1
+    s, e = shares["secret"], shares["noise"].rows
+    bodies = [shares.run(rlwe_public_key(N=n, q=q, f=factor, count=1, s=s, e=e(0, 1, n)), public=[a[0]])]
+    group = shares.runs.context.backend.most_targets or len(targets) or 1
+    for at in range(0, len(targets), group):
+        chosen = targets[at : at + group]
+        begin, end = 1 + at * digits, 1 + (at + len(chosen)) * digits
+        call = rlwe_switch_key(N=n, q=q, f=factor, digits=digits, i=j, P_mod_q=primes[-1] % q, s=s, e=e(begin, end, n), targets=chosen)
+        bodies.append(shares.run(call, public=a[begin:end]))
+    return _residues(np.concatenate(bodies), q).reshape(-1, n)
 
 
 def _public_files(request: SealRequest, b: Words, seeds: list[bytes]) -> Iterator[tuple[str, bytes]]:

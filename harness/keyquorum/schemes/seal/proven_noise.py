@@ -17,10 +17,10 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_close, lift_open, sample_flooding
 from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
+from keyquorum.sharing.numbers.lift import MERSENNE, input_bits, lift_masks
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.shares import Run, Shares
 
-from .budget import MERSENNE, input_bits, lift_masks
 from .uniform_noise import UniformNoise
 
 

@@ -1,0 +1,41 @@
+"""Where the private numbers of a committee come from. Each kind of committee is one class in a module of its own.
+
+=====================  ====================================  ======================================  ==================================
+step                   contributed                           proven                                  pseudorandom
+=====================  ====================================  ======================================  ==================================
+committee              semi-honest                           with MACs                               that verifies products
+who gives numbers      t + 1 parties                         all parties                             nobody: streams of sets of parties
+s = sum u mod 3        private trits (`sample_ternary`)      private trits (`trit_inputs`), then     joint trits, then `sample_ternary`
+                                                             `sample_ternary`
+c = x + 2^b + r        r private or joint (`lift_open`)      r private                               r joint
+x = c - 2^b - r        in every domain (`lift_close`)        the same                                the same
+one x everywhere       nobody deviates                       sums of random subsets of x, opened     r is one integer in all domains
+=====================  ====================================  ======================================  ==================================
+"""
+
+from __future__ import annotations
+
+from keyquorum.model.committee import Committee
+from keyquorum.sharing.shares import Run
+
+from .base import PrivateNumbers
+from .contributed import ContributedNumbers
+from .lift import Lifted
+from .proven import ProvenNumbers
+from .pseudorandom import PseudorandomNumbers
+
+KINDS: dict[str, type[PrivateNumbers]] = {"contributed": ContributedNumbers, "proven": ProvenNumbers, "pseudorandom": PseudorandomNumbers}
+"""By what protocols say in the engine's table (:attr:`.Protocol.private_numbers`)."""
+
+
+def kind_of(committee: Committee) -> type[PrivateNumbers]:
+    """What a committee's protocol says."""
+    return KINDS[committee.capabilities.private_numbers]
+
+
+def numbers_of(run: Run) -> PrivateNumbers:
+    """The private numbers of a plan."""
+    return kind_of(run.context.committee)(run)
+
+
+__all__ = ["KINDS", "Lifted", "PrivateNumbers", "kind_of", "numbers_of"]

@@ -1,0 +1,184 @@
+"""How private numbers come from the domain where they were computed to others.
+
+For x of b bits c = x + 2^b + r is opened in the first domain, under a mask r (`lift_open`), and every other domain takes x = c - 2^b - r
+(`lift_close`). The mask is the same integer everywhere: a joint integer (:mod:`keyquorum.sharing.joint`), or the sum of what t + 1 parties input in
+each domain."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum.dsl import Persistence, wiped_on_failure
+from keyquorum.parties.context import PartyContext
+from keyquorum.programs import Segment
+from keyquorum.programs.signatures import lift_close, lift_open
+from keyquorum.sharing.randomness import uniform_bits, wipe
+from keyquorum.sharing.shares import DomainRun, Shares
+
+Ints = NDArray[np.int64]
+
+LIFT_BITS = 61
+"""Size of the domain in which what is lifted is sampled and masked. The masks fill it; the leakage of all values of a key together is checked
+against the budget of its life."""
+MERSENNE = 2**61 - 1
+"""Auxiliary prime for what is lifted, of protocols without a ring: square roots are cheap modulo it."""
+SMOOTH = 4
+"""Uniform numbers whose sum is a mask: with one, values leak at the ends of the mask, and the leakage adds up."""
+SMOOTH_BITS = 2
+"""Bits by which such a sum is longer than its terms."""
+LIFTED = 1 << 23
+"""Masks of all contributors in one run of `lift_open`."""
+
+
+def input_bits(threshold: int) -> int:
+    """Bits of a mask of `lift_open` that each of t + 1 parties inputs: their sum does not wrap."""
+    return LIFT_BITS - 2 - threshold.bit_length()
+
+
+def joint_bits(summands: int) -> int:
+    """Bits of each summand of a joint integer that masks: their sum does not wrap."""
+    return LIFT_BITS - 1 - summands.bit_length()
+
+
+def lift_masks(size: int, bits: int) -> Ints:
+    """Masks of `lift` below 2^bits, of one party: sums of four uniform numbers of bits - 2 bits."""
+    masks = uniform_bits(size, bits - SMOOTH_BITS)
+    for _ in range(SMOOTH - 1):
+        more = uniform_bits(size, bits - SMOOTH_BITS)
+        masks += more
+        wipe(more)
+    return masks
+
+
+def lifted_at_a_time(threshold: int) -> int:
+    """Values in one run of `lift_open`."""
+    return LIFTED // (threshold + 1)
+
+
+class LiftMasks(ABC):
+    """r for a vector of values: sums of ``contributors`` numbers below 2^``bits``. ``where``: whether programs read them from the share file."""
+
+    contributors: int
+    bits: int
+    where: ClassVar[Literal["inputs", "stored"]]
+
+    @abstractmethod
+    def append_to(self, shares: Shares) -> int | None:
+        """Stores shares of r over their domain, if masks are stored, and returns the position of the first."""
+
+    @abstractmethod
+    def private(self, piece: Segment) -> Ints | None:
+        """The private input of this party for some of the values."""
+
+    @abstractmethod
+    def wipe(self) -> None:
+        """Overwrites the masks."""
+
+
+class InputMasks(LiftMasks):
+    """Each of t + 1 parties draws masks, and inputs them in every domain. One of the parties is honest."""
+
+    where = "inputs"
+
+    def __init__(self, context: PartyContext, count: int, bits: int) -> None:
+        self.contributors, self.bits = context.committee.threshold + 1, bits
+        self._words = lift_masks(count, bits) if context.party < self.contributors else None
+
+    def append_to(self, shares: Shares) -> None:
+        """Stores nothing."""
+
+    def private(self, piece: Segment) -> Ints | None:
+        """This party's masks."""
+        return None if self._words is None else self._words[piece.slice]
+
+    def wipe(self) -> None:
+        """Overwrites this party's masks."""
+        if self._words is not None:
+            wipe(self._words)
+
+
+class JointMasks(LiftMasks):
+    """Joint integers, which no party inputs."""
+
+    where = "stored"
+
+    def __init__(self, runs: DomainRun, count: int, bits: int, summands: int) -> None:
+        self.contributors, self.bits = summands, bits
+        self._drawn = runs.joint_integers(count, bits - SMOOTH_BITS, SMOOTH)
+
+    def append_to(self, shares: Shares) -> int:
+        """Stores shares of all masks."""
+        start = shares.length
+        shares.append_joint(self._drawn.shares(shares.runs.domain), self._drawn)
+        return start
+
+    def private(self, piece: Segment) -> None:
+        """Nobody inputs any."""
+
+    def wipe(self) -> None:
+        """Does nothing: the engine wipes joint integers when nobody holds them."""
+
+
+class Lifted:
+    """Values x in all domains that ask for them, in a ``with`` block, which begins with the opening of c and ends with the masks wiped. ``x``:
+    shares of all values, -2^b < x < 2^``b``; ``draw``: makes masks for so many values. Rounds: those of `lift_open`."""
+
+    opened: Ints
+    """c, for all values."""
+
+    def __init__(self, x: Shares, b: int, draw: Callable[[int], LiftMasks]) -> None:
+        self._x, self._b, self._draw, self._count = x, b, draw, x.length
+
+    def __enter__(self) -> Lifted:
+        with ExitStack() as wiping:
+            self._begin(wiping)
+            self._wiping = wiping.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self._wiping.close()
+
+    def _begin(self, wiping: ExitStack) -> None:
+        self._masks = masks = self._draw(self._count)
+        wiping.callback(masks.wipe)
+        start = masks.append_to(self._x)
+        opened = []
+        for piece in self._pieces(self._count):
+            call = lift_open(
+                contributors=masks.contributors, size=piece.length, b=self._b, lam=masks.bits - self._b, modulus=self._x.runs.modulus, x=piece,
+                masks=masks.where, r=None if start is None else Segment(start + piece.start, piece.length),
+            )  # fmt: skip
+            opened.append(self._x.run(call, masks.private(piece)))
+        self.opened = np.concatenate(opened)
+
+    def _pieces(self, count: int) -> list[Segment]:
+        step = lifted_at_a_time(self._x.runs.context.committee.threshold)
+        return [Segment(at, min(step, count - at)) for at in range(0, count, step)]
+
+    def prove(self, whole: Sequence[DomainRun], first: Sequence[DomainRun] = ()) -> bytes | None:
+        """Proves that x is the same integers in the domains ``whole``, and its first segment in those of ``first``, where this committee needs a
+        proof: what was opened for it, for a transcript. None where there is none. Before it nothing may be computed with x."""
+        return None
+
+    def over(self, runs: DomainRun) -> Shares:
+        """Shares of x = c - 2^b - r over another domain, with the segments of x. Rounds: those of `lift_close`."""
+        return self._close(runs, self._count)
+
+    def _close(self, runs: DomainRun, count: int) -> Shares:
+        shares, masks = Shares(runs, Persistence(), self._x.layout.copy()), self._masks
+        with wiped_on_failure(shares.file):
+            start = masks.append_to(shares)
+            for piece in self._pieces(count):
+                call = lift_close(
+                    contributors=masks.contributors, size=piece.length, b=self._b, masks=masks.where,
+                    r=None if start is None else Segment(start + piece.start, piece.length),
+                )  # fmt: skip
+                shares.run(call, masks.private(piece), [self.opened[piece.slice]])
+        return shares
