@@ -29,6 +29,7 @@ fn row<'py>(py: Python<'py>, protocol: &Descriptor) -> PyResult<Bound<'py, PyDic
     dict.set_item("oblivious_transfer", protocol.oblivious_transfer)?;
     dict.set_item("king_openings", protocol.king_openings)?;
     dict.set_item("committee", protocol.committee)?;
+    dict.set_item("private_numbers", protocol.private_numbers.name())?;
     dict.set_item("ring_protocol", partners.ring.map(|p| p.name))?;
     dict.set_item("field_protocol", partners.field.name)?;
     dict.set_item("plain_field_protocol", partners.plain_field.name)?;

@@ -53,7 +53,8 @@ class Protocol:
     dishonest_majority: whether half of the parties or more may be corrupt. adversary: of single programs, ``semi-honest``, ``malicious`` or
     ``none``. macs: whether shares carry MACs. splits: whether shares modulo 2^k split into their summands. edabits: whether random numbers come
     with their bits. oblivious_transfer: whether products come from it. king_openings: whether values can be opened through one party.
-    committee: whether a committee of this name can be made. ring_protocol (None: there is none), field_protocol, plain_field_protocol (without
+    committee: whether a committee of this name can be made. private_numbers: where those of its keys come from, a name in
+    :data:`keyquorum.sharing.numbers.KINDS`. ring_protocol (None: there is none), field_protocol, plain_field_protocol (without
     MACs): what a committee of this protocol runs modulo 2^k and over prime fields. quorum: the protocols, modulo 2^k and over prime fields, of
     t + 1 parties that go on alone with additive shares; None where all parties go on. mp_spdz: None if MP-SPDZ does not have it here.
     """
@@ -77,6 +78,7 @@ class Protocol:
     oblivious_transfer: bool
     king_openings: bool
     committee: bool
+    private_numbers: str
     ring_protocol: str | None
     field_protocol: str
     plain_field_protocol: str
@@ -92,13 +94,6 @@ class Protocol:
     def names_runs(self) -> bool:
         """Whether shares are stored with the name of the run that made them, which all parties compare: malicious parties, and no MACs."""
         return self.adversary == "malicious" and not self.macs
-
-    @property
-    def private_numbers(self) -> str:
-        """Where the private numbers of a committee of this protocol come from: one of :data:`keyquorum.sharing.numbers.KINDS`."""
-        if self.macs:
-            return "proven"
-        return "pseudorandom" if self.names_runs else "contributed"
 
     @property
     def parties(self) -> int | None:

@@ -46,6 +46,8 @@ pub struct Descriptor {
     pub king_openings: bool,
     /// Whether a committee of this name can be made. The others are for single programs. Which plans it runs is for each plan to say.
     pub committee: bool,
+    /// Where the private numbers of a committee's keys come from.
+    pub private_numbers: PrivateNumbers,
     /// The protocols that a committee of this protocol runs.
     pub partners: fn() -> Partners,
     /// The same protocol in MP-SPDZ.
@@ -97,6 +99,28 @@ impl Adversary {
             Self::None => "none",
             Self::SemiHonest => "semi-honest",
             Self::Malicious => "malicious",
+        }
+    }
+}
+
+/// Where private numbers come from that no t parties know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrivateNumbers {
+    /// Each of t + 1 parties inputs some: for parties that follow the protocol.
+    Contributed,
+    /// All parties input some, and prove that they are right and the same in every domain: for shares with MACs.
+    Proven,
+    /// Streams that sets of parties have in common: no party inputs any. For verified products.
+    Pseudorandom,
+}
+
+impl PrivateNumbers {
+    /// Its name, as plans read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Contributed => "contributed",
+            Self::Proven => "proven",
+            Self::Pseudorandom => "pseudorandom",
         }
     }
 }

@@ -3,7 +3,8 @@
 use keyquorum_math::{Domain, Prg, bits};
 
 use super::descriptor::{
-    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
+    Sharing,
 };
 use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits, no_input};
 use crate::error::Result;
@@ -35,6 +36,7 @@ pub static EMULATE: Descriptor = Descriptor {
     oblivious_transfer: false,
     king_openings: false,
     committee: false,
+    private_numbers: PrivateNumbers::Contributed,
     partners: || Partners {
         ring: Some(&EMULATE),
         field: &EMULATE,

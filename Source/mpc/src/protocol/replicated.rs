@@ -14,7 +14,8 @@ use zeroize::Zeroizing;
 
 pub use self::verified::{MAL_REP_FIELD, MAL_REP_RING};
 use super::descriptor::{
-    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
+    Sharing,
 };
 use super::permutation::{permuted, random_permutation};
 use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes, no_input, sum_to};
@@ -45,6 +46,7 @@ const REPLICATED: Descriptor = Descriptor {
     oblivious_transfer: false,
     king_openings: false,
     committee: true,
+    private_numbers: PrivateNumbers::Contributed,
     partners: || Partners {
         ring: Some(&RING),
         field: &REP_FIELD,

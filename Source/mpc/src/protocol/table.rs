@@ -48,7 +48,7 @@ pub fn named(name: &str) -> Result<&'static Descriptor, Refusal> {
 #[allow(clippy::unwrap_used)] // a failed test may panic
 mod tests {
     use super::*;
-    use crate::protocol::descriptor::{Adversary, Partners, Sharing};
+    use crate::protocol::descriptor::{Adversary, Partners, PrivateNumbers, Sharing};
 
     #[test]
     fn names_are_unique_and_found() {
@@ -95,6 +95,13 @@ mod tests {
             let clear = p.sharing == Sharing::None;
             assert_eq!(clear, p.adversary == Adversary::None, "{}", p.name);
             assert!(!p.macs || p.adversary == Adversary::Malicious);
+            // What parties merely contribute is for parties that follow the protocol.
+            let fits = match p.private_numbers {
+                PrivateNumbers::Contributed => p.adversary != Adversary::Malicious,
+                PrivateNumbers::Proven => p.macs,
+                PrivateNumbers::Pseudorandom => p.verifies_products(),
+            };
+            assert!(fits, "{}", p.name);
             assert!(!p.splits || p.domains.ring.is_some());
             // One party more than may be corrupt deals masks; programs are for two or more.
             assert!(!p.committee || (p.most_corruptions)(p.least_parties) >= 1);

@@ -7,7 +7,8 @@ use super::{Additive, Arithmetic};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::protocol::descriptor::{
-    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
+    Sharing,
 };
 use crate::session::{Opening, invalid};
 
@@ -31,6 +32,7 @@ const ADDITIVE: Descriptor = Descriptor {
     oblivious_transfer: true,
     king_openings: true,
     committee: true,
+    private_numbers: PrivateNumbers::Contributed,
     partners: || Partners {
         ring: Some(&SEMI2K),
         field: &SEMI,

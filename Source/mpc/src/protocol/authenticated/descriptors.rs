@@ -7,7 +7,8 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::protocol::additive::SEMI;
 use crate::protocol::descriptor::{
-    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, Sharing,
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
+    Sharing,
 };
 use crate::session::{Opening, invalid};
 
@@ -31,6 +32,7 @@ const AUTHENTICATED: Descriptor = Descriptor {
     oblivious_transfer: true,
     king_openings: false,
     committee: true,
+    private_numbers: PrivateNumbers::Proven,
     partners: || Partners {
         ring: Some(&SPDZ2K),
         field: &MASCOT,

@@ -10,7 +10,7 @@ use crate::adversary::{Corruption, Site};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
 use crate::protocol::descriptor::{
-    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes,
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
 };
 use crate::protocol::verified::{Converted, Product, Verifiable, Verified, witness, witness_bytes};
 use crate::protocol::{BITS, ClearTask, Protocol, ShareTask, lane_bits, lanes};
@@ -21,6 +21,7 @@ use crate::value::{Share, zip};
 /// The fields that both share.
 const VERIFIED: Descriptor = Descriptor {
     adversary: Adversary::Malicious,
+    private_numbers: PrivateNumbers::Pseudorandom,
     partners: || Partners {
         ring: Some(&MAL_REP_RING),
         field: &MAL_REP_FIELD,

@@ -4,7 +4,7 @@ use super::{Shamir, uses_prss};
 use crate::error::Result;
 use crate::protocol::additive::{SEMI, SEMI2K};
 use crate::protocol::descriptor::{
-    Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, Sharing,
+    Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, PrivateNumbers, Sharing,
 };
 use crate::session::Opening;
 
@@ -34,6 +34,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     oblivious_transfer: false,
     king_openings: true,
     committee: true,
+    private_numbers: PrivateNumbers::Contributed,
     partners: || Partners {
         ring: None,
         field: &SHAMIR,

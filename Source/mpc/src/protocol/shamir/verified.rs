@@ -33,7 +33,9 @@ use super::{Shamir, field_only, no_bits, outside};
 use crate::adversary::{Corruption, Site};
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
-use crate::protocol::descriptor::{Adversary, Descriptor, Domains, MpSpdz, Partners, Primes};
+use crate::protocol::descriptor::{
+    Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, PrivateNumbers,
+};
 use crate::protocol::verified::{Converted, Product, Verifiable, Verified, witness, witness_bytes};
 use crate::protocol::{ClearTask, Protocol, ShareTask};
 use crate::session::{Opening, invalid};
@@ -57,6 +59,7 @@ pub static MAL_SHAMIR: Descriptor = Descriptor {
     },
     most_parties: Some(KING_FROM - 1),
     adversary: Adversary::Malicious,
+    private_numbers: PrivateNumbers::Pseudorandom,
     king_openings: false,
     partners: || Partners {
         ring: None,
