@@ -31,6 +31,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench.baselines.toprf_lwe.keygen import GateRequest
+from bench.baselines.toprf_lwe.keygen import generate as generate_gates
 from keyquorum import api
 from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.committee import Committee
@@ -42,8 +44,6 @@ from keyquorum.schemes.keys import KeyMaterial, KeyRequest
 from keyquorum.schemes.lwe.keygen import LweRequest
 from keyquorum.schemes.prf.key import AES, LEGENDRE
 from keyquorum.schemes.prf.keygen import PrfRequest
-from keyquorum.schemes.prf_lwe.keygen import GateRequest
-from keyquorum.schemes.prf_lwe.keygen import generate as generate_gates
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.tfhe import keygen as tfhe
 from keyquorum.schemes.tfhe.keygen import TfheRequest
