@@ -30,7 +30,8 @@ from keyquorum.schemes.key_folder import load_key, read_share
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve import daemon
 from keyquorum.serve.client import Receiver, Refused, fetch, local_addresses, make_receiver
-from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
+from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.serve.plan import Plan, read_plan
 
 REQUESTS = int(os.environ.get("KEYQUORUM_SOAK", "240"))
 CLIENTS = 8

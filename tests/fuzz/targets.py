@@ -54,8 +54,9 @@ from keyquorum.schemes.prf.key import LEGENDRE
 from keyquorum.schemes.seal import receipts
 from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
 from keyquorum.schemes.seal.policy import FloodPolicy
-from keyquorum.serve import admission, daemon, limits, listener, wire
+from keyquorum.serve import admission, limits, listener, wire
 from keyquorum.serve.kinds import base, decryption, toprf, toprf_macs
+from keyquorum.serve.plan import read_plan
 
 from tests.fhe.dealer import Dealer
 
@@ -668,7 +669,7 @@ def _mend_message(data: bytes) -> bytes:
 
 
 def _parse_plan(data: bytes) -> None:
-    plan = daemon.read_plan(data)
+    plan = read_plan(data)
     assert plan.fill >= 0
     for key, digest in plan.decrypt:
         assert isinstance(key, str)

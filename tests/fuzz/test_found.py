@@ -43,7 +43,7 @@ from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.seal.receipts import check_receipt
 from keyquorum.serve.client import local_addresses
-from keyquorum.serve.daemon import read_plan
+from keyquorum.serve.plan import read_plan
 from keyquorum.serve.wire import receive_message
 
 from .memory import Channel, MemoryFile, MemoryFolder

@@ -23,7 +23,8 @@ from keyquorum.schemes.prf.function import combined, finalised, held_by, point_o
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.schemes.prf.policy import POLICY
 from keyquorum.serve.client import Refused, RefusedByPolicy, make_receiver
-from keyquorum.serve.daemon import Daemon, Plan, Service, read_plan
+from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.serve.plan import Plan, read_plan
 from keyquorum.serve.wire import receive_message, send_message
 from keyquorum.toprf import Toprf, set_policy
 from keyquorum.toprf.client import hkdf

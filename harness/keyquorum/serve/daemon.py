@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from keyquorum.model.errors import (
     PoolUnwritable,
 )
 from keyquorum.model.locks import FileLock
-from keyquorum.model.plain import Json, is_count, json_loads
+from keyquorum.model.plain import Json, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.queue import job_lock
@@ -58,13 +58,13 @@ from .limits import Meter, read_limits
 from .listener import Listener
 from .mac_gauges import mac_key_gauges
 from .metrics import Metrics
+from .plan import PLAN_LIMIT, Plan, read_plan
 from .requests import Request, Requests
 from .sessions import NAME as SESSIONS
 from .sessions import BrokenSessions, CutOffs
 from .signals import DRAIN_SECONDS, Signals
 from .snapshot import Snapshot, SnapshotCollector
 
-PLAN_LIMIT = 1 << 24
 LONGEST_PATIENCE = 86400.0
 UNBOUNDED = 1 << 62
 """Items that are left where nothing is taken from a pool."""
@@ -82,48 +82,6 @@ MOST_CUT_OFFS = 256
 """Challenges that may be cut off under the MAC key of a party that serves, until its operator has looked (:mod:`.sessions`): a sixteenth of those that burn the key."""
 REFUSED, HERE, MISSING = range(3)
 """What a member says of a proposed request."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The proposal of party 0 for a cycle. ``fill``: items to make; ``slice``: of the next slice, while items are made; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
-    request takes, items that are left); ``last``: keys of requests that are not proposed again, if a member still lacks them."""
-
-    fill: int
-    decrypt: list[tuple[str, str]]
-    refuse: list[tuple[str, int, int]]
-    last: list[str] = field(default_factory=list)
-    slice: int = 0
-
-    def to_bytes(self) -> bytes:
-        """See :func:`read_plan`."""
-        return json.dumps(vars(self)).encode()
-
-
-def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
-    """Inverse of :meth:`Plan.to_bytes`. Raises PartyError if party 0 sent something else, or would fill in more than ``most`` items at once."""
-    try:
-        plan = Plan(**json_loads(data))
-        plan = Plan(
-            plan.fill,
-            [(key, digest) for key, digest in plan.decrypt],
-            [(key, count, left) for key, count, left in plan.refuse],
-            list(plan.last),
-            plan.slice,
-        )
-    except (ValueError, TypeError):
-        raise PartyError("party 0 sent no proper plan: run the same version everywhere") from None
-    texts = [text for pair in plan.decrypt for text in pair] + [key for key, _, _ in plan.refuse] + plan.last
-    numbers = [plan.fill, plan.slice, *(number for _, *pair in plan.refuse for number in pair)]
-    if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
-        raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
-    if len(dict(plan.decrypt)) < len(plan.decrypt):
-        raise PartyError("party 0 sent a plan that has a request twice, which would be counted twice: run the same version everywhere")
-    if plan.fill > most:
-        raise PartyError(
-            f"party 0 would fill {plan.fill:,} items at once, --chunk and --keep allow {most:,}: see what runs there, or leave it out of the committee"
-        )
-    return plan
 
 
 class Daemon:
