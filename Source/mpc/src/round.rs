@@ -1,4 +1,4 @@
-//! One communication round: what every task wants to send is joined in one message a peer.
+//! One communication round: what every task wants to send is joined in one message a peer. `graph/rounds.rs` chooses the tasks of a round.
 
 use keyquorum_math::Domain;
 use keyquorum_net::{Length, NetError, Transport};

@@ -1,4 +1,4 @@
-"""keygen, inspect."""
+"""keygen, share, inspect."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Joint generation of a key, of whatever scheme: the secret key exists as shares only.
 
 1. The scheme's own plan: the parties toss public seeds, sample secret and noise as shares, open the public parts, and compare what is public.
-2. Every party stores its shares, then the public files; when those of all are on disk, the metadata.
-3. All parties compare the metadata before the key counts.
+2. Every party stores its shares, then the public files. When the files of all parties are on disk, the parties compare the metadata and store it.
+3. Every party publishes its folder: from now on the key counts. All parties compare the metadata once more.
 """
 
 from __future__ import annotations

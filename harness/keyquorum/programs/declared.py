@@ -54,6 +54,7 @@ def program(declared: Callable[P, Call]) -> Callable[P, Call]:
                 return values[name_of(argument)]
             return position(name, read.name, values[read.name], size_of(argument.default, values) or 0, size_of(read.size, values))
 
+        # MP-SPDZ's order: arguments that must be given, then the rest, then those with defaults.
         words = [word(a) for a in arguments if a.default is None and not a.rest]
         words += [each for a in arguments if a.rest for each in values[name_of(a)]]
         words += given(*((word(a), a.default if a.words else size_of(a.default, values)) for a in arguments if a.default is not None))

@@ -51,7 +51,7 @@ def framed(label: str, data: bytes) -> Iterable[bytes]:
 
 @dataclass(frozen=True)
 class Opening:
-    """How the key generations of a scheme begin. ``title``: what the parties compare first, for errors; ``tag``: the first bytes of the transcript;
+    """How the key generations of a scheme begin; no shared value is opened here. ``title``: what the parties compare first, for errors; ``tag``: the first bytes of the transcript;
     ``begins``: the bytes after them, of description and toss; ``toss``: bytes that are tossed; ``phase``: in which this is measured; ``seeded``:
     whether the description says that there is a seed."""
 

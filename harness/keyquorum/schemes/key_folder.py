@@ -125,7 +125,7 @@ def growing_file(path: Path | None) -> Iterator[BinaryIO]:
 
 
 def write_info(folder: Path, info: KeyInfo) -> None:
-    """Stores the metadata of a key; from now on the key counts."""
+    """Stores the metadata of a key, the last of its files: a folder without metadata does not hold a key."""
     write_atomically(folder / METADATA, json.dumps(info.to_json(), indent=1).encode() + b"\n")
 
 

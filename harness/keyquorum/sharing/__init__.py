@@ -1,1 +1,1 @@
-"""What schemes and plans share: private randomness, roundings of shared phases, and their preprocessing."""
+"""What schemes and plans share: runs of programs on shares, private numbers and their lift to other domains, roundings of shared phases, and their preprocessing."""

@@ -1,7 +1,8 @@
-"""Masks of roundings that are joint integers: one source of numbers for two domains (``Source/mpc/src/joint.rs``).
+"""Joint integers of decryptions: masks of roundings, and flooding noise. They are one source of numbers for several domains (``Source/mpc/src/joint.rs``). Key generation has masks of its own
+(:mod:`keyquorum.sharing.numbers.lift`).
 
 A mask that a party inputs modulo 2^l and once more modulo t need not be the same number twice, and nothing proves that it is. The summands of a joint integer come from
-streams that pairs of parties have in common. Each pair has an honest member, so in every domain the honest parties' shares are those of the same integer, whatever a
+streams that sets of parties have in common: pairs, or with Shamir's sharing all sets of n - t. Each set has an honest member, so in every domain the honest parties' shares are those of the same integer, whatever a
 corrupted party does with its own. No message is sent for the shares.
 """
 

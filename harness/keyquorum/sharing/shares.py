@@ -78,8 +78,8 @@ class DomainRun:
         return Shares(self, Persistence() if file is None else file, Layout(**lengths))
 
     def joint_integers(self, count: int, bits: int, terms: int = 1) -> JointIntegers:
-        """``count`` joint integers, sums of ``terms`` numbers of ``bits`` bits of each set of parties (:mod:`.joint`). Rounds: those of a toss where
-        draws have names, else none."""
+        """``count`` joint integers (``Source/mpc/src/joint.rs``): each is the sum of ``terms`` numbers of ``bits`` bits of each set of parties. If
+        ``bits`` is 0, each is the sum of a number of each set, uniform in {0, 1, 2}. Rounds: those of a toss where draws have names, else none."""
         drawn: JointIntegers = self.context.session.joint_integers(
             self.sharing.protocol, count, bits, terms, self.context.committee.threshold, self.seed
         )
@@ -113,7 +113,7 @@ class Shares:
     def run(
         self, call: Call, private: Ints | None = None, public: Sequence[Ints] = (), appends: str | None = None, keep: bool = False
     ) -> Ints:  # fmt: skip
-        """DomainRun a program on these shares (:meth:`DomainRun.run`). ``appends``: the name of the segment that it appends."""
+        """Runs a program on these shares (:meth:`DomainRun.run`). ``appends``: the name of the segment that it appends."""
         before = self.length
         opened = self.runs.run(call, self.file, private, public, keep)
         if appends is not None:

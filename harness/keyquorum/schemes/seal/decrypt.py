@@ -1,6 +1,6 @@
 """Joint decryption of SEAL's ciphertexts: the result goes to one party, the secret key and the noise stay hidden.
 
-CKKS: the phase plus a flooding noise of every contributor, opened to the receiver (protocols: section 4); where products are verified, of every set of
+CKKS: the phase plus a flooding noise of every contributor, opened to the receiver; where products are verified, of every set of
 n - t parties, from their common stream; with MACs joint noise of random bits (:mod:`.proven_noise`). The policy stored with the key bounds the flooding and counts decryptions across restarts. Ciphertexts are refused that have not
 the form of an encryption, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
 (`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).

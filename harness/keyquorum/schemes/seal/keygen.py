@@ -1,10 +1,12 @@
 """Joint generation of SEAL keys: the secret key exists as shares only.
 
 1. The parties toss a public seed; everything public (the `a` of every key, the key id) comes from it.
-2. `sample_ternary`, in one domain that is large enough: the secret, uniform ternary (protocols: section 1). Where products are verified, the trits are joint
-   integers, so that no party chooses what it contributes; otherwise t + 1 parties input them. With MACs `trit_inputs` proves that each party gave trits.
+2. `sample_ternary`, in one domain of 61 bits: the secret, uniform ternary (:mod:`keyquorum.sharing.numbers`). Where products are verified, the trits are joint
+   integers, so that no party chooses what it contributes; otherwise t + 1 parties input them. With MACs these are all parties, and
+   `trit_inputs` proves that each party gave trits.
 3. `sample_cbd` or `sample_gaussian`, there as well; `lift_open` and `lift_close` bring the secret and the noise to every prime.
-   With MACs random subset sums prove that they are the same there (:mod:`keyquorum.sharing.lifted`).
+   With MACs random subset sums prove that they are the same there (:mod:`keyquorum.sharing.lifted`), and for most keys of BFV and BGV the secret is
+   lifted modulo 2^64 too (:func:`.decrypts_in_ring`).
 4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
 5. All parties compare a hash of the transcript and of the key files before the key counts.
 """
@@ -185,8 +187,8 @@ def _seeds(master: bytes, count: int) -> list[bytes]:
 def generate(context: PartyContext, request: SealRequest, seed: bytes | None = None) -> KeyMaterial[SealKeyInfo]:
     """Makes a key jointly; every party calls this. ``seed`` is INSECURE and for tests only.
 
-    Rounds: those of the two samplers, 2 for the lift (1 among three parties with joint integers), and a prime 1 or 2 for the keys, after 1 for masks that are no
-    joint integers.
+    Rounds: those of the two samplers; 2 for the lift, or 1 with joint integers; and a prime 1 for the public key and 1 or 2 for all other keys, after 1 for masks that
+    are not joint integers. With MACs also the rounds of `trit_inputs`, and of the tests of the lift.
     """
     committee, parameters = context.committee, request.parameters
     request.check_committee(committee)
@@ -225,7 +227,7 @@ def _generate(made: Generation[SealRequest], in_ring: bool) -> KeyMaterial[SealK
         for j, field in enumerate(fields):
             with lifted.over(field) as shares:  # x = c - 2^b - r
                 b[:, j] = _bodies(request, j, shares, [_signed(p[j]) for p in a])  # b = -(a s + f e) (+ P w)
-                made.keep(shares.first(n))
+                made.keep(shares.first(n))  # s modulo q, which this party stores; all other shares are wiped
             step()
     for ring in rings:
         with lifted.over(ring) as shares:

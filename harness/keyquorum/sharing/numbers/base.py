@@ -27,7 +27,7 @@ class PrivateNumbers(ABC):
     @property
     @abstractmethod
     def first(self) -> DomainRun:
-        """The domain in which numbers are made, before they are lifted to others: of 61 bits."""
+        """The domain in which numbers are made, before they are lifted to others: of 61 bits, or of more if MP-SPDZ has only wider rings."""
 
     @abstractmethod
     def ternary(self, size: int) -> Shares:
@@ -38,7 +38,7 @@ class PrivateNumbers(ABC):
         return Lifted(x, b, self.masks)
 
     def masks(self, count: int) -> LiftMasks:
-        """Masks for so many values over :attr:`first`, the same integers in every domain."""
+        """Masks for so many values over :attr:`first`, which must be the same integers in every domain. What ensures it: see :mod:`.lift`."""
         bits, summands = self.mask_bits(self.committee), self.summands(self.committee)
         if summands and self.context.backend.takes_joint_integers:
             return JointMasks(self.first, count, bits, summands)
@@ -47,7 +47,7 @@ class PrivateNumbers(ABC):
     @classmethod
     def summands(cls, committee: Committee) -> int:
         """Summands of the joint integers that mask what is lifted; 0 where t + 1 parties input masks. Joint integers are for committees of so few
-        summands that masks have no fewer bits."""
+        summands that masks have no fewer bits: three parties, one corrupted."""
         found = joint_summands(committee.field_protocol, committee.size, committee.threshold)
         return found if found and joint_bits(found) >= input_bits(committee.threshold) else 0
 

@@ -1,5 +1,5 @@
 """Private numbers that t + 1 parties input: for semi-honest committees. One of the parties is honest, and so uniform numbers of each add up to
-uniform ones."""
+uniform ones. Among three parties, one corrupted, masks of a lift are joint integers (:meth:`.PrivateNumbers.summands`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .lift import LIFT_BITS, MERSENNE
 
 
 class ContributedNumbers(PrivateNumbers):
-    """Numbers that parties contribute. Nothing proves what a party gives."""
+    """Numbers that parties contribute. Nothing proves what a party gives, or that it gives the same in every domain."""
 
     samples, samples_of_products = 1 << 18, 1 << 15
 

@@ -1,8 +1,9 @@
 """How private numbers come from the domain where they were computed to others.
 
 For x of b bits c = x + 2^b + r is opened in the first domain, under a mask r (`lift_open`), and every other domain takes x = c - 2^b - r
-(`lift_close`). The mask is the same integer everywhere: a joint integer (:mod:`keyquorum.sharing.joint`), or the sum of what t + 1 parties input in
-each domain."""
+(`lift_close`). The mask must be the same integer everywhere. A joint integer is the same whatever a corrupted party does
+(``Source/mpc/src/joint.rs``). A sum of masks that t + 1 parties input in each domain is the same if these parties follow the protocol. With MACs
+tests show that x is the same (:meth:`Lifted.prove`)."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ class LiftMasks(ABC):
 
 
 class InputMasks(LiftMasks):
-    """Each of t + 1 parties draws masks, and inputs them in every domain. One of the parties is honest."""
+    """Each of t + 1 parties draws masks, and inputs them in every domain. One of the parties is honest, so the sum hides what is lifted. Nothing here
+    shows that a party inputs the same masks twice."""
 
     where = "inputs"
 
@@ -105,7 +107,8 @@ class InputMasks(LiftMasks):
 
 
 class JointMasks(LiftMasks):
-    """Joint integers, which no party inputs."""
+    """Joint integers, which no party inputs: the honest parties hold shares of the same integers in every domain. Masks of roundings have
+    a class of their own (:class:`keyquorum.sharing.joint.JointMasks`)."""
 
     where = "stored"
 
@@ -164,7 +167,7 @@ class Lifted:
 
     def prove(self, whole: Sequence[DomainRun], first: Sequence[DomainRun] = ()) -> bytes | None:
         """Proves that x is the same integers in the domains ``whole``, and its first segment in those of ``first``, where this committee needs a
-        proof: what was opened for it, for a transcript. None where there is none. Before it nothing may be computed with x."""
+        proof: what was opened for it, for a transcript. None where there is none. Before it nothing may be computed with x in these domains."""
         return None
 
     def over(self, runs: DomainRun) -> Shares:

@@ -34,7 +34,7 @@ class ProvenNumbers(PrivateNumbers):
         return self.run.field(MERSENNE)
 
     def ternary(self, size: int) -> Shares:
-        """s = sum of u_p modulo 3, uniform if one party is honest: all see that the u_p are trits, and verified products add them up. Raises
+        """s = sum of u_p modulo 3, uniform if one party is honest: all see that the u_p are trits, and products with MACs add them up. Raises
         :class:`.CheckError`, which names a party that gave something else. Rounds and bytes are those of `trit_inputs` and of `sample_ternary` with
         stored trits."""
         runs, contributors = self.first, self.committee.size

@@ -1,5 +1,6 @@
-"""Private numbers that come from streams of sets of parties (:mod:`keyquorum.sharing.joint`): for committees that verify products. No party inputs
-anything, so no party can give something else."""
+"""Private numbers that come from streams of sets of parties (``Source/mpc/src/joint.rs``): for committees that verify products. No party inputs
+anything, so no party can give something else. Every set has an honest member, so in every domain the honest parties' shares are of the same integers:
+a lift needs no test."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class PseudorandomNumbers(PrivateNumbers):
         """s = sum of u_A modulo 3, for joint trits u_A of sets A, by verified products: no party has a choice. Rounds and bytes are those of
         `sample_ternary` with stored trits, without messages for the trits themselves."""
         runs = self.first
-        summands, joint = self.summands(self.committee), runs.joint_integers(size, 0)
+        summands, joint = self.summands(self.committee), runs.joint_integers(size, 0)  # 0 bits: trits
         with runs.shares() as trits:
             for summand in range(summands):
                 for value in (1, 2):

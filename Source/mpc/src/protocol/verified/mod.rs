@@ -59,7 +59,7 @@
 //! # Several engines, and plans
 //!
 //! Engines of a session that verify products run side by side, in several domains: what one opens waits for the inputs of all ([`Unsettled`]). A plan flushes the engines that have taken inputs before another one opens; otherwise the opening is refused.
-//! Each engine has chains of coins of its own, and checks its own products. Nothing connects a value of one domain with that of another: plans need sources of numbers that are the same in all domains, from the streams that parties have in common.
+//! Each engine has chains of coins of its own, and checks its own products. Nothing connects a value of one domain with that of another: plans need sources of numbers that are the same in all domains, from the streams that parties have in common (`joint.rs`).
 //!
 //! Groups of parties are refused. For them every group needs an [`Unsettled`] of its own, and all parties of the session have to be awaited before a group opens anything that depends on what others put in.
 //!
