@@ -116,6 +116,19 @@ def test_cut_offs_ablated_without_the_limit(alone: Alone, monkeypatch: pytest.Mo
     assert alone.count == LIMIT + 2
 
 
+def test_cut_offs_blocked_near_the_limit_of_the_key(alone: Alone) -> None:
+    """Whoever removes the record again and again does not serve until the key burns."""
+    note(alone.key, 4096 - 256)
+    for _ in range(2):
+        with pytest.raises(CommitteeError, match="3,840 challenges of MAC checks were cut off in all, and at 4,096 the MAC key burns"):
+            alone.run(True)
+        alone.record.unlink(missing_ok=True)
+    assert alone.tries == [True]
+    note(alone.key, 4096 - 257)
+    with pytest.raises(ParameterError):
+        alone.run(False)
+
+
 def test_cut_offs_of_a_party_that_died(alone: Alone) -> None:
     """The engine left the challenge open on the disk, and the next session counts it. Those of other jobs between two starts count as well."""
     with pytest.raises(ParameterError):

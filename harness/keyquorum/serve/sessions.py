@@ -24,6 +24,8 @@ NAME = "sessions.json"
 LONGEST = 300
 """Characters of the reason in the file."""
 CURE = "find out who, and remove the file to serve again"
+LEFT = 256
+"""Challenges that other jobs may still cut off before the MAC key burns, when a party serves under it no more."""
 
 
 def read_sessions(path: Path) -> tuple[int, str]:
@@ -126,6 +128,11 @@ class CutOffs(BrokenSessions):
             self._before = now
             self._write()
         self._reason = ""
+        if now >= mac_key.MOST_CUT_OFFS - LEFT:
+            raise CommitteeError(
+                f"{self.path}: {now:,} challenges of MAC checks were cut off in all, and at {mac_key.MOST_CUT_OFFS:,} the MAC key burns with all that was made under it. The last one: {self._last}: "
+                "find out who cheats, or breaks off; this key serves no more, it still decrypts by keyquorum decrypt"
+            )
         if self.exhausted:
             raise CommitteeError(
                 f"{self.path}: {self._broken} challenges of MAC checks were cut off, the limit is {self._most}, and at {mac_key.MOST_CUT_OFFS:,} in all ({now:,} now) the MAC key burns with all that "
