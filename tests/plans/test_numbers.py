@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.model.domains import Domain, Field, Ring
-from keyquorum.model.errors import ParameterError, ProgramError
+from keyquorum.model.errors import CommitteeError, ParameterError, ProgramError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.programs.signatures import sample_bits, sample_cbd
@@ -125,6 +126,54 @@ def test_lifted_numbers_with_macs_are_tested_before_they_are_used() -> None:
             lifted.over(run.field(PRIMES[0]))
 
     _alone(job, "mascot", 2)
+
+
+def test_tests_of_lifted_numbers_serve_once() -> None:
+    """Their masks are gone after the first time: sums of secrets would be opened bare."""
+
+    def job(context: PartyContext) -> None:
+        run = Run(context)
+        fields = [run.field(PRIMES[0])]
+        with numbers_of(run).ternary(16) as x, numbers_of(run).lift(x, 5) as lifted:
+            lifted.prove(fields)
+            before = context.backend.stats()
+            with pytest.raises(ProgramError, match="serve once"):
+                lifted.prove(fields)
+            assert context.backend.stats() == before
+
+    _alone(job, "mascot", 2)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "wrong"), [("mascot", "contributed"), ("mascot", "pseudorandom"), ("mal-rep-field", "contributed"), ("mal-shamir", "proven")]
+)
+def test_a_kind_that_is_not_for_malicious_parties_is_refused(protocol: str, wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    committee = api.in_process_committee(3, protocol)
+    kind_of(committee)
+    monkeypatch.setattr(type(committee), "capabilities", replace(committee.capabilities, private_numbers=wrong))
+    with pytest.raises(CommitteeError, match=f"{protocol}: {wrong} private numbers are not for malicious parties"):
+        kind_of(committee)
+
+
+def test_parties_that_verify_products_input_no_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def job(context: PartyContext) -> None:
+        numbers = numbers_of(Run(context))
+        monkeypatch.setattr(type(context.backend), "takes_joint_integers", False)
+        with pytest.raises(ParameterError, match="nobody may input masks"):
+            numbers.masks(4)
+
+    _alone(job, "mal-rep-field", 3)
+
+
+def test_shares_without_a_name_are_not_taken_for_others() -> None:
+    def job(context: PartyContext) -> None:
+        with Run(context).field(65537).shares() as shares:
+            shares.run(sample_bits(size=3))
+            with pytest.raises(ParameterError, match="3 shares have no name yet: name them before sample_bits appends bits"):
+                shares.run(sample_bits(size=3), appends="bits")
+            shares.name("bits", 3)
+
+    _alone(job)
 
 
 def test_shares_of_a_key_that_fails_are_wiped() -> None:

@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import LIFT_TESTS, CheckError
+from keyquorum.model.errors import ProgramError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_test, sum_inputs
@@ -84,6 +85,7 @@ class LiftTests:
     def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int) -> None:
         self._context, self._pieces, self._bound = context, list(pieces), bound
         self._domains: list[LiftedDomain] = []
+        self._used = False
         self._masks_at: list[int] = []
         count, width = TESTS * len(self._pieces), mask_width(context.parties, modulus, bound)
         self._range = context.parties * width + 2 * bound * PIECE
@@ -101,7 +103,8 @@ class LiftTests:
         wipe(self._masks)
 
     def input_masks(self, domain: LiftedDomain) -> None:
-        """Every party inputs its masks in a domain; first in the one where the values were computed. One round."""
+        """Every party inputs its masks in a domain; first in the one where the values were computed. One round. Raises ProgramError after :meth:`run`."""
+        self.require_unused()
         count = TESTS * domain.pieces
         self._masks_at.append(domain.shares.length)
         self._domains.append(domain)
@@ -110,7 +113,9 @@ class LiftTests:
     def run(self) -> bytes:
         """Tests all domains, whose shares are all in place. Returns what was opened, for a transcript. Rounds: those of a toss, and one for each piece and domain, with its check of MACs.
 
-        Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then."""
+        Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then; ProgramError if it ran before."""
+        self.require_unused()
+        self._used = True
         session, backend = self._context.session, self._context.backend
         wipe(self._masks)
         # From the toss on: who does not like the subsets must not try again.
@@ -120,6 +125,11 @@ class LiftTests:
         backend.keep_note(False)  # after a failure it stays, and so does the note
         session.end_under_mac_key()
         return opened
+
+    def require_unused(self) -> None:
+        """Raises ProgramError after :meth:`run`: then the masks are gone, and sums would be opened bare."""
+        if self._used:
+            raise ProgramError("the masks of a test of lifted values serve once: make new tests")
 
     def _tested(self) -> bytes:
         session = self._context.session

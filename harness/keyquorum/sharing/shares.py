@@ -115,6 +115,8 @@ class Shares:
     ) -> Ints:  # fmt: skip
         """Runs a program on these shares (:meth:`DomainRun.run`). ``appends``: the name of the segment that it appends."""
         before = self.length
+        if appends is not None and self.layout.length != before:
+            raise ParameterError(f"{before - self.layout.length} shares have no name yet: name them before {call.program} appends {appends}")
         opened = self.runs.run(call, self.file, private, public, keep)
         if appends is not None:
             self.name(appends, self.length - before)

@@ -233,6 +233,7 @@ def _generate(made: Generation[SealRequest], in_ring: bool) -> KeyMaterial[SealK
         with lifted.over(ring) as shares:
             made.keep(shares.first(n))
 
+    made.wiping.close()  # masks of the lift, before a party that stalls could keep them here
     with made.phase("check"):
         made.public.update(_public_files(request, b, seeds))
         for name, data in made.public.items():

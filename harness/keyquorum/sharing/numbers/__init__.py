@@ -16,6 +16,7 @@ one x everywhere       nobody deviates: not tested           sums of random subs
 from __future__ import annotations
 
 from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CommitteeError
 from keyquorum.sharing.shares import Run
 
 from .base import PrivateNumbers
@@ -29,8 +30,13 @@ KINDS: dict[str, type[PrivateNumbers]] = {"contributed": ContributedNumbers, "pr
 
 
 def kind_of(committee: Committee) -> type[PrivateNumbers]:
-    """What a committee's protocol says."""
-    return KINDS[committee.capabilities.private_numbers]
+    """What a committee's protocol says. Raises CommitteeError if a protocol for malicious parties says something else than its sharing allows: a party
+    could give other numbers unseen."""
+    can = committee.capabilities
+    needed = "proven" if can.macs else "pseudorandom" if committee.verifies_products else None
+    if can.private_numbers != needed and (needed is not None or can.adversary == "malicious"):
+        raise CommitteeError(f"{can.name}: {can.private_numbers} private numbers are not for malicious parties: correct the protocol's descriptor")
+    return KINDS[can.private_numbers]
 
 
 def numbers_of(run: Run) -> PrivateNumbers:

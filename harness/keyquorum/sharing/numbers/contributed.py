@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from keyquorum.dsl import wiped_on_failure
 from keyquorum.programs.signatures import sample_ternary
 from keyquorum.sharing.randomness import uniform_trits, wipe
 from keyquorum.sharing.shares import DomainRun, Shares
@@ -31,10 +32,11 @@ class ContributedNumbers(PrivateNumbers):
         in_bits = shares.runs.domain.prime is None
         trits = uniform_trits(size)
         forms = [trits == 1, trits == 2] if in_bits else [trits, np.where(trits == 2, -1, trits)]
-        private = np.concatenate(forms).astype(np.int64)
+        private = np.concatenate(forms, dtype=np.int64, casting="unsafe")
         try:
             call = sample_ternary(contributors=contributors, N=size, method="bits" if in_bits else "bilinear")
-            shares.run(call, private if self.context.party < contributors else None, appends="secret")
+            with wiped_on_failure(shares.file):
+                shares.run(call, private if self.context.party < contributors else None, appends="secret")
         finally:
             wipe(trits, private, *forms)
         return shares

@@ -126,7 +126,8 @@ class JointMasks(LiftMasks):
         """Nobody inputs any."""
 
     def wipe(self) -> None:
-        """Does nothing: the engine wipes joint integers when nobody holds them."""
+        """Gives up the joint integers: the engine wipes them when nobody holds them."""
+        del self._drawn
 
 
 class Lifted:

@@ -68,8 +68,9 @@ class ProvenLifted(Lifted):
         self._tests.input_masks(LiftedDomain(self._x, len(self._cuts)))
 
     def prove(self, whole: Sequence[DomainRun], first: Sequence[DomainRun] = ()) -> bytes:
-        """See :meth:`.Lifted.prove`. Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then. Rounds: those
-        of `lift_close` in every domain, and of the tests."""
+        """See :meth:`.Lifted.prove`. Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then; ProgramError
+        if it was called before. Rounds: those of `lift_close` in every domain, and of the tests."""
+        self._tests.require_unused()
         lifted: dict[DomainRun, Shares] = {}
         with self._x.runs.context.phase("lift test"):
             for count, cuts, domains in ((self._count, len(self._cuts), whole), (self._alone, len(pieces_of(self._alone, self._alone)), first)):

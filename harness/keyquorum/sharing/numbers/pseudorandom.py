@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from keyquorum._engine import joint_summands
 from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import sample_ternary
 from keyquorum.sharing.shares import DomainRun, Shares
 
 from .base import PrivateNumbers
-from .lift import MERSENNE
+from .lift import MERSENNE, JointMasks, LiftMasks
 
 
 class PseudorandomNumbers(PrivateNumbers):
@@ -36,6 +37,15 @@ class PseudorandomNumbers(PrivateNumbers):
                     trits.append_joint(joint.indicators(runs.domain, summand, value), joint)
             trits.run(sample_ternary(contributors=summands, N=size, trits="stored", indicators=Segment(0, trits.length)))
             return runs.shares(trits.first(size), secret=size)
+
+    def masks(self, count: int) -> LiftMasks:
+        """Joint integers alone. Raises ParameterError where there are none: a party could input other masks in every domain."""
+        summands = self.summands(self.committee)
+        if not summands or not self.context.backend.takes_joint_integers:
+            raise ParameterError(
+                f"{self.committee.protocol} on {self.context.backend.name} has no joint integers, and nobody may input masks: take the embedded engine"
+            )
+        return JointMasks(self.first, count, self.mask_bits(self.committee), summands)
 
     @classmethod
     def summands(cls, committee: Committee) -> int:
