@@ -181,7 +181,7 @@ def _deployments(folder: Path, committee: Committee) -> None:
     (committee.party_folder(0) / LIMITS).write_text('{"all": ["20 requests/s"], "receivers": {"receiver-alice": ["5 items/day"]}}')
     sessions = BrokenSessions(committee.party_folder(0) / SESSIONS, 2)
     sessions.claim()
-    sessions.broke_off()
+    sessions.broke_off("lost")
     lock = FileLock(folder / "some.lock", "a test")
     assert lock.take()
     lock.release()

@@ -81,4 +81,6 @@ def test_examples_are_short_and_listed() -> None:
     assert programs == sorted(PRINTS)
     assert [name for name in programs if len((EXAMPLES / f"{name}.py").read_text().splitlines()) > LONGEST] == []
     listed = re.findall(r"^\| \[`[^`]+`\]\(([^)]+)\) \|", (EXAMPLES / "README.md").read_text(), re.M)
-    assert sorted(listed) == sorted(["cpp/main.cpp", *(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb"))])
+    assert sorted(listed) == sorted(
+        ["cpp/main.cpp", "rust/src/main.rs", *(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb"))]
+    )

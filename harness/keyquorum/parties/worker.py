@@ -235,7 +235,7 @@ def main() -> int:
             failed(error)
 
     try:
-        for prefix, package in task["packages"].items():
+        for prefix, package in task.get("packages", {}).items():
             add_package(prefix, package)
         result = run_party(
             Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"], failed=failed_once,
