@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import CodeType
 from typing import ParamSpec
 
@@ -13,7 +13,7 @@ from .header import Argument, Read, Write, header
 
 P = ParamSpec("P")
 
-_FUNCTIONS = {"len": len, "max": max, "min": min, "sum": sum, "range": range, "int": int}
+_FUNCTIONS = {"__builtins__": {}, "len": len, "max": max, "min": min, "sum": sum, "range": range, "int": int}
 """What sizes in headers may use beside the arguments."""
 
 
@@ -22,9 +22,10 @@ def _compiled(size: str) -> CodeType:
     return compile(size, "<header>", "eval")
 
 
-def size_of(size: str | None, arguments: Mapping[str, object]) -> int | None:
-    """Shares of a segment, by the expression of a header, which belongs to the package; None where the header does not state it."""
-    return None if size is None else int(eval(_compiled(size), {"__builtins__": {}, **_FUNCTIONS, **arguments}))
+def size_of(size: str | None, names: dict[str, object]) -> int | None:
+    """Shares of a segment, by the expression of a header, which belongs to the package, and ``names`` of its arguments and functions; None where the
+    header does not state it."""
+    return None if size is None else int(eval(_compiled(size), names))
 
 
 def name_of(argument: Argument) -> str:
@@ -47,7 +48,7 @@ def program(declared: Callable[P, Call]) -> Callable[P, Call]:
     def call(*args: P.args, **kwargs: P.kwargs) -> Call:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        values, (arguments, read_at, writes) = bound.arguments, stated()
+        values, (arguments, read_at, writes) = {**_FUNCTIONS, **bound.arguments}, stated()
 
         def word(argument: Argument) -> object:
             if (read := read_at.get(argument.name)) is None:
