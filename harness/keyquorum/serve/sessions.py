@@ -5,6 +5,7 @@ running. A failed check leaves a mark. With MACs an attempt is a challenge that 
 made under it. Parties connect again by themselves, so whoever cuts a link at the right times would burn it unseen: a party stops long before.
 
 While the mark stands, or the count is at its limit, the party does not serve, however often it is started. The operator removes the file: nothing else does.
+Near the end of a MAC key a party does not serve under it, with the file or without.
 """
 
 from __future__ import annotations
