@@ -486,8 +486,8 @@ def _of_benches() -> list[Row]:
     for row in _rows("dishonest"):
         if row["row"] in ("triples_z2_64", "triples_spdz2k"):
             theirs = f"MP-SPDZ: {int(row['mpspdz_per_s']):,}" if row["mpspdz_per_s"] else "–"
-            cpu = float(row["embedded_cpu_us"]) / int(row["parties"])
-            figure = f"{int(row['embedded_per_s']):,} a second (batch {int(row['items']):,}, CPU of a party {cpu:.1f} µs each; no added delay)"
+            each = float(row["embedded_cpu_us"]) / int(row["parties"])
+            figure = f"{int(row['embedded_per_s']):,} a second (batch {int(row['items']):,}, CPU of a party {each:.1f} µs each; no added delay)"
             rows.append(("triples modulo 2^64", f"`{row['protocol']}`, {row['parties']}", figure, theirs))
     for row in _rows("paper004"):
         if row["best"] == "yes" and row["quantity"] == "seconds" and row["row"].startswith("key generation"):

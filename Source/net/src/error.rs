@@ -164,11 +164,11 @@ pub enum NetError {
         mode: u32,
     },
     /// A key file that cannot be read, written or understood.
-    #[error("key file {}: {detail}; make a new key for this party if it is lost", path.display())]
+    #[error("key file {}: {detail}", path.display())]
     KeyFile {
         /// The key file.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong, and what to do.
         detail: String,
     },
     /// What came on a sealed channel is not what its other end sends.

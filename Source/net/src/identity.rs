@@ -77,7 +77,7 @@ impl Identity {
 
     fn from_parts(key_pem: Zeroizing<String>, certificate_pem: String) -> Result<Self, String> {
         let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
-            .map_err(|error| format!("it holds no readable certificate ({error:?})"))?;
+            .map_err(|_| "its certificate is cut or not readable".to_owned())?;
         let mut key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes())
             // The error is not shown: it might quote the text.
             .map_err(|_| "it holds no readable private key".to_owned())?;
@@ -106,7 +106,7 @@ impl Identity {
     pub fn save(&self, path: &Path) -> Result<(), NetError> {
         let failed = |error: std::io::Error| NetError::KeyFile {
             path: path.to_owned(),
-            detail: format!("cannot be written: {error}"),
+            detail: format!("cannot be written ({error}): make room there, or name another place"),
         };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -135,7 +135,7 @@ impl Identity {
     pub fn load(path: &Path) -> Result<Self, NetError> {
         let bad = |detail: String| NetError::KeyFile {
             path: path.to_owned(),
-            detail,
+            detail: format!("{detail}; make a new key for this party if it is lost"),
         };
         let cannot_read = |error: std::io::Error| bad(format!("cannot be read: {error}"));
         let file = File::open(path).map_err(cannot_read)?;
@@ -366,6 +366,8 @@ OhjfUORZPVsBBw==
                 identity.inner.key_pem.replace('M', "N"),
                 identity.inner.certificate_pem
             ),
+            // Cut in the middle of the certificate.
+            identity.inner.key_pem.to_string() + identity.inner.certificate_pem.split_at(200).0,
         ];
         for (index, text) in texts.iter().enumerate() {
             let path = folder.0.join(format!("{index}.pem"));
@@ -380,8 +382,13 @@ OhjfUORZPVsBBw==
                 matches!(error, NetError::KeyFile { .. }),
                 "{index}: {error}"
             );
-            assert!(!error.to_string().contains("BEGIN"));
+            let text = error.to_string();
+            assert!(!text.contains("BEGIN") && !text.contains('{'), "{text}");
+            assert!(text.ends_with("make a new key for this party if it is lost"));
         }
+        let nowhere = folder.0.join("none").join("party.pem");
+        let error = identity.save(&nowhere).unwrap_err().to_string();
+        assert!(error.ends_with("name another place"), "{error}");
         assert!(matches!(
             Identity::load(&folder.0.join("none")),
             Err(NetError::KeyFile { .. })
