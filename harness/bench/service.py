@@ -38,7 +38,7 @@ from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED_RING, RI
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.idle import busy_cores
-from keyquorum.schemes.lwe.scheme import LweDecrypted
+from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.serve.client import Receiver, make_receiver
 from keyquorum.sweep.rows import commit
 from keyquorum.terminal.output import console

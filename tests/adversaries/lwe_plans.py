@@ -12,8 +12,8 @@ from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import decrypt
 from keyquorum.plans.pool_variants import variant_for
+from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.schemes.lwe.key import LweKeyInfo, sharing_of
-from keyquorum.schemes.lwe.scheme import LweDecrypted
 
 from .plans import OnDealtKey, committee_of, pool_of_all
 from .runner import Plan

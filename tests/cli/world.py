@@ -15,7 +15,7 @@ from keyquorum.dsl.share_files import claim, identity, shares_path
 from keyquorum.fhe import fhew
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.fhe.tfhe import COMPACT, KeyFileWriter
+from keyquorum.fhe.tfhe import COMPACT, KEY_FILES
 from keyquorum.fhe.values import write_values
 from keyquorum.model.committee import Committee
 from keyquorum.model.locks import FileLock
@@ -140,13 +140,13 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
     api.encrypt(committee, "lwe", [0, 1, 1], folder / "x.lwe")
     set_ = TFHE_SETS["tfhers-2-2"]
     with (folder / "compact.kqt").open("wb") as file:
-        key = KeyFileWriter(file, set_, COMPACT, "ab" * 16, bytes(16))
+        key = KEY_FILES.writer(file, set_, COMPACT, "ab" * 16, bytes(16))
         key.write(np.arange(set_.dimension, dtype=np.uint64))
         key.finish()
     other = FHEW_SETS["ajax53"]
     with (folder / "public.kqf").open("wb") as file:
         count = fhew.body_residues(other, fhew.PUBLIC)
-        made = fhew.KeyFileWriter(file, other, fhew.PUBLIC, "ab" * 16, bytes(16))
+        made = fhew.KEY_FILES.writer(file, other, fhew.PUBLIC, "ab" * 16, bytes(16))
         made.write(np.arange(count, dtype=np.uint64))
         made.finish()
     for items in (5, 6):

@@ -112,7 +112,7 @@ def test_answers_and_refusals(served: Callable[[int], Served], tmp_path: Path, m
     big, _ = s.request(4000, 2)
     with pytest.raises(Refused, match=r"needs 4,000 items, has \d"):
         fetch(s.committee, s.identity, big)
-    monkeypatch.setattr("keyquorum.schemes.lwe.scheme.MOST_CIPHERTEXTS", 16)  # three parts
+    monkeypatch.setattr("keyquorum.schemes.lwe.ciphertexts.MOST_CIPHERTEXTS", 16)  # three parts
     assert np.array_equal(fetch(s.committee, s.identity, data).messages, messages)
     monkeypatch.undo()
     foreign = encrypt(lwe_parameters("lwe64-p2"), s.secret, messages, np.random.default_rng(1)).to_bytes("00" * 16)

@@ -20,7 +20,7 @@ from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties import mac_key
-from keyquorum.schemes.lwe.scheme import LweDecrypted
+from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.serve.client import Receiver, make_receiver
 
 from tests.long import LONG

@@ -11,10 +11,8 @@ import pytest
 from keyquorum.fhe.lwe_sets import FHEW_SETS, LWE_SETS, SECURITY, TFHE_SETS, FhewParameters, TfheParameters, read_set
 from keyquorum.model.errors import ParameterError
 from keyquorum.schemes import load_parameters, scheme_named
-from keyquorum.schemes.fhew.key import FILES as FHEW_FILES
-from keyquorum.schemes.fhew.key import FhewKeyInfo
-from keyquorum.schemes.tfhe.key import FILES as TFHE_FILES
-from keyquorum.schemes.tfhe.key import TfheKeyInfo
+from keyquorum.schemes.fhew.key import FHEW_KEYS
+from keyquorum.schemes.tfhe.key import TFHE_KEYS
 
 # as key.json of the first builds with such keys has them
 TFHERS = {
@@ -33,15 +31,15 @@ COMMON: dict[str, Any] = {"key_id": "ab" * 16, "parties": 3, "threshold": 1, "tr
 
 
 def test_metadata_of_earlier_builds_are_read() -> None:
-    tfhe = {**COMMON, "protocol": "rep-field", "parameters": TFHERS, "files": dict.fromkeys(TFHE_FILES, "ef" * 32)}
-    fhew = {**COMMON, "protocol": "shamir", "noise": "local", "parameters": AJAX, "files": dict.fromkeys(FHEW_FILES, "ef" * 32)}
+    tfhe = {**COMMON, "protocol": "rep-field", "parameters": TFHERS, "files": dict.fromkeys(TFHE_KEYS.files.names, "ef" * 32)}
+    fhew = {**COMMON, "protocol": "shamir", "noise": "local", "parameters": AJAX, "files": dict.fromkeys(FHEW_KEYS.files.names, "ef" * 32)}
     # parties compare a digest of the metadata, so not a byte may be another
-    assert TfheKeyInfo.from_json(tfhe).to_json() == tfhe and FhewKeyInfo.from_json(fhew).to_json() == fhew
+    assert TFHE_KEYS.from_json(tfhe).to_json() == tfhe and FHEW_KEYS.from_json(fhew).to_json() == fhew
     other = {**tfhe, "parameters": {**TFHERS, "source": "reworded"}}
-    assert TfheKeyInfo.from_json(other).parameters is TFHE_SETS["tfhers-2-2"]
+    assert TFHE_KEYS.from_json(other).parameters is TFHE_SETS["tfhers-2-2"]
     for wrong in ({**TFHERS, "lwe_noise": 44}, {**TFHERS, "more": 1}, {**TFHERS, "source": 3}, {k: v for k, v in TFHERS.items() if k != "source"}):
         with pytest.raises(ParameterError, match="is not that of this version"):
-            TfheKeyInfo.from_json({**tfhe, "parameters": wrong})
+            TFHE_KEYS.from_json({**tfhe, "parameters": wrong})
 
 
 def test_sets_have_names_of_their_own_and_an_estimate() -> None:

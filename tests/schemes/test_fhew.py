@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from keyquorum import api
 from keyquorum.fhe import lwe_sets
 from keyquorum.fhe.fhew import (
     BOOTSTRAPPING,
+    KEY_FILES,
     KEY_MAGIC,
     KINDS,
     PUBLIC,
@@ -23,23 +23,18 @@ from keyquorum.fhe.fhew import (
     FhewKeyFile,
     body_residues,
     evaluated_deviation,
-    file_name,
     masks,
-    read_key_file,
 )
 from keyquorum.fhe.fhew_evaluation import Evaluation, add, encrypt
 from keyquorum.fhe.lwe import FHEW_SETS, FhewParameters, LweCiphertexts, decrypt_clear, file_scheme, pack, read_lwe, unpack
 from keyquorum.fhe.lwe import encrypt as encrypt_with_secret
 from keyquorum.inspection import examine
-from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
 from keyquorum.model.inspected import sha256_of
-from keyquorum.parties import run_in_process
-from keyquorum.parties.jobs import check_alone, run_job
 from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes import load_parameters, recognise, scheme_named, scheme_of
 from keyquorum.schemes.fhew import keygen
-from keyquorum.schemes.fhew.key import FILES, FhewKeyInfo, load_fhew_key, load_key_file
+from keyquorum.schemes.fhew.key import FHEW_KEYS, FhewKeyInfo
 from keyquorum.schemes.fhew.keygen import FhewRequest
 from keyquorum.schemes.fhew.noise import NoisePlan
 from keyquorum.schemes.key_folder import load_key, load_shares
@@ -47,6 +42,8 @@ from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.lwe.key import load_lwe_key
 
 from tests.plans.quorum import reconstruct
+
+from .in_threads import on_disk, run
 
 AJAX = FHEW_SETS["ajax53"]
 TINY = replace(AJAX, name="fhew-tiny", dimension=256, lwe_dimension=9, samples=500, source="tests: hides nothing")
@@ -75,11 +72,11 @@ def test_every_row_is_of_the_secrets(protocol: str, parties: int, noise: str) ->
     committee = api.in_process_committee(parties, protocol)
     material = api.keygen_in_process(committee, FhewRequest(TINY, noise))
     info = material[0].info
-    assert all(m.public == material[0].public and m.info == info for m in material) and set(material[0].public) == set(FILES)
+    assert all(m.public == material[0].public and m.info == info for m in material) and set(material[0].public) == set(KEY_FILES.names)
     assert isinstance(info, FhewKeyInfo) and info.noise == noise
     short, ring = secrets_of(material)
     assert (short.size, ring.size) == (TINY.lwe_dimension, TINY.dimension) and set(short) <= {0, 1} and set(ring) <= {-1, 0, 1} and ring.any()
-    files = [read_key_file(material[0].public[file_name(kind)], kind) for kind in KINDS]
+    files = [KEY_FILES.read(material[0].public[KEY_FILES.name(kind)], kind) for kind in KINDS]
     assert len({file.seed for file in files}) == 3 and {file.key_id for file in files} == {info.key_id}
     plan = info.noise_plan
     for file in files:
@@ -104,7 +101,7 @@ def test_rows_are_those_of_the_format() -> None:
     root = min(pow(root, k, q) for k in range(1, 2 * n, 2))
 
     def file(kind: str) -> tuple[list[int], list[int]]:
-        found = read_key_file(material[0].public[file_name(kind)], kind)
+        found = KEY_FILES.read(material[0].public[KEY_FILES.name(kind)], kind)
         each = {PUBLIC: n, BOOTSTRAPPING: 1, SWITCHING: dim}[kind]
         return [int(w) for w in found.bodies], [int(w) for w in masks(TINY, found.seed, 0, found.bodies.size * each)]
 
@@ -141,7 +138,7 @@ def test_ciphertexts_are_evaluated(protocol: str, parties: int, noise: str) -> N
     """Every message, encrypted under the public key, looked up in two tables; and a sum that was looked up."""
     material = api.keygen_in_process(api.in_process_committee(parties, protocol), FhewRequest(TINY, noise))
     _, ring = secrets_of(material)
-    keys = {kind: read_key_file(material[0].public[file_name(kind)], kind) for kind in KINDS}
+    keys = {kind: KEY_FILES.read(material[0].public[KEY_FILES.name(kind)], kind) for kind in KINDS}
     evaluation = Evaluation(keys[BOOTSTRAPPING], keys[SWITCHING])
     messages = np.arange(64) % 16
     fresh = encrypt(keys[PUBLIC], messages)
@@ -166,36 +163,20 @@ def test_ciphertexts_are_evaluated(protocol: str, parties: int, noise: str) -> N
 
 def test_a_damaged_file_is_refused() -> None:
     data = api.keygen_in_process(api.in_process_committee(3, "shamir"), FhewRequest(TINY))[0].public["public.kqf"]
-    assert read_key_file(data, "it").kind == PUBLIC
+    assert KEY_FILES.read(data, "it").kind == PUBLIC
     for other in (data[:-1], data[:40], b"KQFHEW02" + data[8:], data[:-40] + bytes([data[-40] ^ 1]) + data[-39:], data[:8]):
         with pytest.raises(KeyFileError, match="it: not a public key of FHEW, or a damaged one"):
-            read_key_file(other, "it")
+            KEY_FILES.read(other, "it")
     header, body = unpack(data)
     for name, value, said in (
         ("levels", 7, "other numbers than the set fhew-tiny"), ("residues", 31, "other numbers"), ("more", 1, "other numbers"), ("seed", "00" * 15, "damaged"),
         ("kind", "small", "damaged"), ("parameters", "fhew-huge", "damaged"), ("parameters", [], "damaged"),
     ):  # fmt: skip
         with pytest.raises(KeyFileError, match=said):
-            read_key_file(pack(KEY_MAGIC, {**header, name: value}, bytes(body)), "it")
+            KEY_FILES.read(pack(KEY_MAGIC, {**header, name: value}, bytes(body)), "it")
     for wrong in (bytes(body)[:-7], b"\xff" * 7 + bytes(body)[7:]):  # a missing row, and a residue above the modulus
         with pytest.raises(KeyFileError, match="damaged"):
-            read_key_file(pack(KEY_MAGIC, header, wrong), "it")
-
-
-def run(members: Committee, job: dict[str, Any]) -> list[dict[str, Any]]:
-    """A job among threads, from its text, as a party gets it."""
-    job = json.loads(json.dumps(job))
-    for party in range(members.size):
-        check_alone(members, party, job)
-    return run_in_process(members, lambda context: run_job(context, job), timeout=60)
-
-
-def on_disk(tmp_path: Path, protocol: str, parties: int) -> Committee:
-    members = replace(api.in_process_committee(parties, protocol), folder=tmp_path / "committee")
-    for party in range(parties):
-        members.party_folder(party).mkdir(parents=True, mode=0o700)
-        members.identity_path(party).touch()  # by which a party is known to be of this host
-    return members
+            KEY_FILES.read(pack(KEY_MAGIC, header, wrong), "it")
 
 
 @pytest.mark.parametrize(("protocol", "parties"), [("shamir", 3), ("rep-field", 3), ("shamir", 5)])
@@ -203,8 +184,8 @@ def test_a_key_on_disk_decrypts_what_was_evaluated(tmp_path: Path, protocol: str
     members = on_disk(tmp_path, protocol, parties)
     made = run(members, api.keygen_job("key", "fhew-tiny"))
     folders = [members.key_folder(party, "key") for party in range(parties)]
-    info = load_fhew_key(folders[0])
-    assert {m["key_id"] for m in made} == {info.key_id} and set(info.files) == set(FILES)
+    info = FHEW_KEYS.load(folders[0])
+    assert {m["key_id"] for m in made} == {info.key_id} and set(info.files) == set(KEY_FILES.names)
     assert info.noise == ("local" if protocol == "shamir" else "exact")
     assert [load_key(folder) for folder in folders] == [info] * parties
     assert all(finding.ok for finding in examine_keys(members, range(parties)))
@@ -213,14 +194,14 @@ def test_a_key_on_disk_decrypts_what_was_evaluated(tmp_path: Path, protocol: str
     assert seen.kind == "public key of FHEW" and seen.checked == "sha256, also of key.json" and seen.details["key_id"] == info.key_id
     assert examine(folders[0]).lines[0].startswith(f"FHEW key {info.key_id}, fhew-tiny")
     # contributions are nowhere in the folder: its files are those of the key
-    names = {"key.json", "share-0.kqs", "share-1.kqs", *FILES}
+    names = {"key.json", "share-0.kqs", "share-1.kqs", *KEY_FILES.names}
     assert {path.name for path in folders[0].rglob("*") if path.is_file()} == names
 
     messages = np.arange(32) % 16
     api.encrypt(members, "key", messages, tmp_path / "fresh.lwe")
     fresh, _ = read_lwe((tmp_path / "fresh.lwe").read_bytes(), "fresh")
     assert recognise((tmp_path / "fresh.lwe").read_bytes()) is scheme_named("fhew") and file_scheme((tmp_path / "fresh.lwe").read_bytes()) == "fhew"
-    keys = {kind: load_key_file(folders[1], info, kind) for kind in KINDS}
+    keys = {kind: FHEW_KEYS.load_file(folders[1], info, kind) for kind in KINDS}
     table = [(3 * x + 1) % 16 for x in range(8)]
     looked_up = Evaluation(keys[BOOTSTRAPPING], keys[SWITCHING]).apply(fresh, table)
     wanted = [table[m] if m < 8 else -table[m - 8] % 16 for m in messages]
@@ -246,7 +227,7 @@ def test_exact_roundings_take_noise_up_to_half_a_step(tmp_path: Path) -> None:
     members = on_disk(tmp_path, "shamir", 3)
     run(members, api.keygen_job("key", "fhew-tiny"))
     folders = [members.key_folder(party, "key") for party in range(3)]
-    info = load_fhew_key(folders[0])
+    info = FHEW_KEYS.load(folders[0])
     shares = [load_shares(folder, info, party) for party, folder in enumerate(folders)]
     ring = reconstruct("shamir", 1, [share[0].words for share in shares], TINY.prime)
     rng = np.random.default_rng(1)
@@ -308,10 +289,10 @@ def test_a_key_of_full_size(tmp_path: Path, protocol: str, noise: str, monkeypat
     monkeypatch.setattr(keygen, "MASKS", 1 << 20)
     committee = api.init(tmp_path / "committee", 3, protocol)
     result = api.keygen(committee, "key", "ajax53", noise=noise, io_timeout=600)
-    info = load_fhew_key(result.folder)
+    info = FHEW_KEYS.load(result.folder)
     shares = [load_shares(committee.key_folder(party, "key"), info, party) for party in range(3)]
     ring, short = (reconstruct(protocol, 1, [share[j].words for share in shares], AJAX.prime) for j in (0, 1))
-    keys = {kind: load_key_file(result.folder, info, kind) for kind in KINDS}
+    keys = {kind: FHEW_KEYS.load_file(result.folder, info, kind) for kind in KINDS}
     plan = info.noise_plan
     for kind, file in keys.items():
         found = file.noise(short, ring)
@@ -333,5 +314,5 @@ def test_a_file_is_that_of_its_kind(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(material.public[swapped.get(name, name)])
     info = replace(material.info, files={name: sha256_of(tmp_path / name).hex() for name in material.public})
     with pytest.raises(KeyFileError, match=r"public\.kqf is of another key"):
-        load_key_file(tmp_path, info, PUBLIC)
-    assert isinstance(load_key_file(tmp_path, info, BOOTSTRAPPING), FhewKeyFile)
+        FHEW_KEYS.load_file(tmp_path, info, PUBLIC)
+    assert isinstance(FHEW_KEYS.load_file(tmp_path, info, BOOTSTRAPPING), FhewKeyFile)

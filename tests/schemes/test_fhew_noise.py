@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from keyquorum import _engine, api
-from keyquorum.fhe.fhew import BOOTSTRAPPING, KINDS, PUBLIC, SWITCHING, file_name, read_key_file
+from keyquorum.fhe.fhew import BOOTSTRAPPING, KEY_FILES, KINDS, PUBLIC, SWITCHING
 from keyquorum.fhe.lwe import FHEW_SETS
 from keyquorum.schemes.fhew import noise as noise_module
 from keyquorum.schemes.fhew.keygen import FhewRequest
@@ -151,7 +151,7 @@ def test_noise_of_a_key_has_the_law_of_its_plan(protocol: str, noise: str, monke
     material = api.keygen_in_process(api.in_process_committee(3, protocol), FhewRequest(TINY, noise))
     info = material[0].info
     ring, short = (reconstruct(protocol, 1, [m.shares[j].words for m in material], TINY.prime) for j in (0, 1))
-    files = [read_key_file(material[0].public[file_name(kind)], kind) for kind in KINDS]
+    files = [KEY_FILES.read(material[0].public[KEY_FILES.name(kind)], kind) for kind in KINDS]
     plan = info.noise_plan
     if noise == "local":
         single = np.array([float(p) for p in gaussian(plan.contributed, 25)])

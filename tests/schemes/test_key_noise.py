@@ -14,11 +14,10 @@ from math import comb
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum.fhe.fhew import KINDS, SWITCHING, file_name, read_key_file
+from keyquorum.fhe.fhew import KEY_FILES, KINDS, SWITCHING
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
+from keyquorum.fhe.tfhe import KEY_FILES as TFHE_FILES
 from keyquorum.fhe.tfhe import KINDS as TFHE_KINDS
-from keyquorum.fhe.tfhe import file_name as tfhe_file
-from keyquorum.fhe.tfhe import read_key_file as read_tfhe_file
 from keyquorum.schemes.fhew.keygen import FhewRequest
 from keyquorum.schemes.fhew.noise import NoisePlan
 from keyquorum.schemes.tfhe.keygen import TfheRequest
@@ -126,7 +125,7 @@ def test_bodies_of_fhew_are_uniform(protocol: str, noise: str, monkeypatch: pyte
     monkeypatch.setitem(FHEW_SETS, small.name, small)
     public = api.keygen_in_process(api.in_process_committee(3, protocol), FhewRequest(small, noise))[0].public
     for kind in KINDS:
-        bodies_are_uniform(read_key_file(public[file_name(kind)], kind).bodies, 53, f"{small.name}, {kind} key, {protocol}")
+        bodies_are_uniform(KEY_FILES.read(public[KEY_FILES.name(kind)], kind).bodies, 53, f"{small.name}, {kind} key, {protocol}")
 
 
 @pytest.mark.parametrize(("protocol", "parties"), [("rep-field", 3), ("semi", 2)])
@@ -137,4 +136,4 @@ def test_bodies_of_tfhe_are_uniform(protocol: str, parties: int, monkeypatch: py
     monkeypatch.setitem(TFHE_SETS, small.name, small)
     public = api.keygen_in_process(api.in_process_committee(parties, protocol), TfheRequest(small))[0].public
     for kind in TFHE_KINDS:
-        bodies_are_uniform(read_tfhe_file(public[tfhe_file(kind)], kind).bodies, 64, f"{small.name}, {kind} key, {protocol}")
+        bodies_are_uniform(TFHE_FILES.read(public[TFHE_FILES.name(kind)], kind).bodies, 64, f"{small.name}, {kind} key, {protocol}")

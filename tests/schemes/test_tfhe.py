@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,22 +12,21 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.fhe.lwe import LWE_SETS, TFHE_SETS, LweCiphertexts, TfheParameters, encrypt, file_scheme, pack, read_lwe, unpack
-from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KEY_MAGIC, KINDS, SWITCHING, body_words, file_name, masks, read_key_file
+from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KEY_FILES, KEY_MAGIC, KINDS, SWITCHING, body_words, masks
 from keyquorum.inspection import examine
-from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
-from keyquorum.parties import run_in_process
-from keyquorum.parties.jobs import check_alone, run_job
 from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes import load_parameters, recognise, scheme_named, scheme_of
 from keyquorum.schemes.key_folder import load_key, load_shares
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.tfhe import keygen, noise
-from keyquorum.schemes.tfhe.key import FILES, load_tfhe_key
+from keyquorum.schemes.tfhe.key import TFHE_KEYS
 from keyquorum.schemes.tfhe.keygen import TfheRequest
 from keyquorum.serve.kinds.decryption import ServedKey
 from scipy import stats
+
+from .in_threads import on_disk, run
 
 TINY = TfheParameters(
     "tfhe-tiny", 32, 0, 4, 1, 2.0**16, 53, "tests: hides nothing", lwe_dimension=9, pbs_base_log=10, pbs_level=2, ks_base_log=4, ks_level=3,
@@ -58,11 +56,11 @@ def secrets_of(material: list[KeyMaterial[Any]]) -> tuple[np.ndarray, np.ndarray
 def test_every_row_is_of_the_secrets(protocol: str, parties: int, method: str) -> None:
     committee = api.in_process_committee(parties, protocol)
     material = api.keygen_in_process(committee, TfheRequest(TINY, method))
-    assert all(m.public == material[0].public and m.info == material[0].info for m in material) and set(material[0].public) == set(FILES)
+    assert all(m.public == material[0].public and m.info == material[0].info for m in material) and set(material[0].public) == set(KEY_FILES.names)
     short, ring = secrets_of(material)
     assert (short.size, ring.size) == (TINY.lwe_dimension, TINY.dimension) and set(short) | set(ring) == {0, 1}
     assert [m.shares[j].length for m in material for j in (0, 1)] == [TINY.dimension, TINY.lwe_dimension] * parties
-    files = [read_key_file(material[0].public[file_name(kind)], kind) for kind in KINDS]
+    files = [KEY_FILES.read(material[0].public[KEY_FILES.name(kind)], kind) for kind in KINDS]
     assert len({file.seed for file in files}) == 3 and {file.key_id for file in files} == {material[0].info.key_id}
     for file in files:
         assert file.bodies.size == body_words(TINY, file.kind)
@@ -85,7 +83,7 @@ def test_rows_are_those_of_the_format() -> None:
     n, dim = TINY.dimension, TINY.lwe_dimension
 
     def file(kind: str) -> tuple[list[int], list[int]]:
-        found = read_key_file(material[0].public[file_name(kind)], kind)
+        found = KEY_FILES.read(material[0].public[KEY_FILES.name(kind)], kind)
         words = found.bodies.size * (dim if kind == SWITCHING else 1)
         return [int(w) for w in found.bodies], [int(w) for w in masks(found.seed, 0, words)]
 
@@ -112,17 +110,17 @@ def test_rows_are_those_of_the_format() -> None:
 
 def test_a_damaged_file_is_refused() -> None:
     data = api.keygen_in_process(api.in_process_committee(2, "semi"), TfheRequest(TINY))[0].public["compact.kqt"]
-    assert read_key_file(data, "it").kind == COMPACT
+    assert KEY_FILES.read(data, "it").kind == COMPACT
     for other in (data[:-1], data[:40], b"KQTFHE02" + data[8:], data[:-40] + bytes([data[-40] ^ 1]) + data[-39:], data[:8]):
         with pytest.raises(KeyFileError, match="it: not a public key for TFHE-rs, or a damaged one"):
-            read_key_file(other, "it")
+            KEY_FILES.read(other, "it")
     for name, value, said in (
         ("glwe_noise", 16, "other numbers than the set tfhe-tiny"), ("words", 31, "other numbers"), ("more", 1, "other numbers"),
         ("seed", "00" * 15, "damaged"), ("seed", "0G" * 16, "damaged"), ("kind", "small", "damaged"), ("parameters", "tfhe-huge", "damaged"),
         ("parameters", [], "damaged"),
     ):  # fmt: skip
         with pytest.raises(KeyFileError, match=said):
-            read_key_file(changed(data, **{name: value}), "it")
+            KEY_FILES.read(changed(data, **{name: value}), "it")
 
 
 def test_a_new_key_is_checked_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +132,7 @@ def test_a_new_key_is_checked_before_it_counts(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(keygen, "SWITCHING_CHUNK", 1 << 20)
     run(members, api.keygen_job("good", big.name))
     folder = members.key_folder(1, "good")
-    info, path = load_tfhe_key(folder), folder / "bootstrapping.kqt"
+    info, path = TFHE_KEYS.load(folder), folder / "bootstrapping.kqt"
     scheme_of(info).check_made(folder, info)
     data = path.read_bytes()
     header, body = unpack(data)
@@ -168,29 +166,13 @@ def changed(data: bytes, **entries: object) -> bytes:
     return pack(KEY_MAGIC, {**header, **entries}, bytes(body))
 
 
-def run(members: Committee, job: dict[str, Any]) -> list[dict[str, Any]]:
-    """A job among threads, from its text, as a party gets it."""
-    job = json.loads(json.dumps(job))
-    for party in range(members.size):
-        check_alone(members, party, job)
-    return run_in_process(members, lambda context: run_job(context, job), timeout=60)
-
-
-def on_disk(tmp_path: Path, protocol: str, parties: int) -> Committee:
-    members = replace(api.in_process_committee(parties, protocol), folder=tmp_path / "committee")
-    for party in range(parties):
-        members.party_folder(party).mkdir(parents=True, mode=0o700)
-        members.identity_path(party).touch()  # by which a party is known to be of this host
-    return members
-
-
 @pytest.mark.parametrize(("protocol", "parties"), [("rep-field", 3), ("semi", 2)])
 def test_a_key_on_disk_decrypts(tmp_path: Path, protocol: str, parties: int) -> None:
     members = on_disk(tmp_path, protocol, parties)
     made = run(members, api.keygen_job("key", "tfhe-tiny"))
     folders = [members.key_folder(party, "key") for party in range(parties)]
-    info = load_tfhe_key(folders[0])
-    assert {m["key_id"] for m in made} == {info.key_id} and set(info.files) == set(FILES)
+    info = TFHE_KEYS.load(folders[0])
+    assert {m["key_id"] for m in made} == {info.key_id} and set(info.files) == set(KEY_FILES.names)
     assert [load_key(folder) for folder in folders] == [info] * parties
     assert all(finding.ok for finding in examine_keys(members, range(parties)))
     scheme_of(info).check_public(folders[0], info)
@@ -198,7 +180,7 @@ def test_a_key_on_disk_decrypts(tmp_path: Path, protocol: str, parties: int) -> 
     assert seen.kind == "public key for TFHE-rs" and seen.checked == "sha256, also of key.json" and seen.details["key_id"] == info.key_id
     assert examine(folders[0]).lines[0].startswith(f"TFHE key {info.key_id}, tfhe-tiny")
     exported, _ = api.export_key(members, "key", folders[0], tmp_path / "elsewhere")
-    assert {path.name for path in exported.iterdir()} == {"key.json", *FILES}
+    assert {path.name for path in exported.iterdir()} == {"key.json", *KEY_FILES.names}
 
     shares = [load_shares(folder, info, party) for party, folder in enumerate(folders)]
     ring = sum(share[0].words[0] for share in shares).astype(np.int64)

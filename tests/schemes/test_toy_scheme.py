@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import keyquorum.schemes
 import numpy as np
@@ -16,16 +14,15 @@ import pytest
 from keyquorum import api
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.inspection import examine
-from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, ParameterError
-from keyquorum.parties import run_in_process
-from keyquorum.parties.jobs import check_alone, check_job, run_job
+from keyquorum.parties.jobs import check_alone, check_job
 from keyquorum.plans.examine import examine_keys
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.key_folder import load_key, load_public_file
 from keyquorum.serve.kinds.decryption import ServedKey
 
+from .in_threads import on_disk, run
 from .test_schemes import OLD
 
 MORE = Path(__file__).parent / "more"
@@ -43,20 +40,9 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     keyquorum.schemes.schemes.cache_clear()
 
 
-def run(members: Committee, job: dict[str, Any]) -> list[dict[str, Any]]:
-    """A job among threads, from its text, as a party gets it."""
-    job = json.loads(json.dumps(job))
-    for party in range(members.size):
-        check_alone(members, party, job)
-    return run_in_process(members, lambda context: run_job(context, job), timeout=60)
-
-
 @pytest.mark.parametrize(("protocol", "parties"), [("semi", 2), ("rep-field", 3)])
 def test_a_scheme_from_outside(toys: None, tmp_path: Path, protocol: str, parties: int) -> None:
-    members = replace(api.in_process_committee(parties, protocol), folder=tmp_path / "committee")
-    for party in range(parties):
-        members.party_folder(party).mkdir(parents=True, mode=0o700)
-        members.identity_path(party).touch()  # by which a party is known to be of this host
+    members = on_disk(tmp_path, protocol, parties)
     assert "toy-3" in api.parameter_set_names() and api.keygen_needs(members, "toy-3", noise="4") == api.Needs(10**6, 1000)
     with pytest.warns(SecurityWarning, match="a toy hides nothing"):
         job = api.keygen_job("key", "toy-3", noise="4")

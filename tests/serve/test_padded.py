@@ -192,7 +192,7 @@ def test_messages_of_several_receivers(lwe: Lwe, running: Threads, monkeypatch: 
     assert asked(lwe) == asked(lwe) == LWE.tolist()
     with ThreadPoolExecutor(4) as pool:
         assert all(found == LWE.tolist() for found in pool.map(lambda _: asked(lwe), range(4)))
-    monkeypatch.setattr("keyquorum.schemes.lwe.scheme.MOST_CIPHERTEXTS", 2)
+    monkeypatch.setattr("keyquorum.schemes.lwe.ciphertexts.MOST_CIPHERTEXTS", 2)
     assert asked(lwe) == LWE.tolist()
     assert all(isinstance(daemon.served_key, PaddedServedKey) for daemon in running._daemons)
 

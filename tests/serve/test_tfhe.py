@@ -17,7 +17,7 @@ from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.tfhe import keygen
-from keyquorum.schemes.tfhe.key import load_tfhe_key
+from keyquorum.schemes.tfhe.key import TFHE_KEYS
 from keyquorum.serve.client import Refused, fetch, make_receiver
 from keyquorum.serve.daemon import Daemon, Service
 
@@ -38,7 +38,7 @@ def committee(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.F
 
 def test_receivers_get_the_messages(committee: Committee) -> None:
     identity, _ = make_receiver(committee, "alice")
-    info = load_tfhe_key(committee.key_folder(0, "key"))
+    info = TFHE_KEYS.load(committee.key_folder(0, "key"))
     shares = [load_shares(committee.key_folder(party, "key"), info, party, 1)[0] for party in range(committee.size)]
     secret = np.asarray(sum(share.words[0] for share in shares)).astype(np.int64)
     rng = np.random.default_rng(3)

@@ -21,8 +21,8 @@ from keyquorum.parties import run_in_process
 from keyquorum.plans.keygen import keygen_job
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.schemes.lwe.field_variant import FIELD
-from keyquorum.schemes.lwe.scheme import LweDecrypted
 from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.serve import copies, daemon, kinds, sessions
 from keyquorum.serve.client import Receiver, fetch, make_receiver

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -13,19 +11,13 @@ from keyquorum._engine import Ntt, expand_uniform, mulmod, mulmod_scalar, submod
 from keyquorum.model.plain import Json
 
 from .lwe import FHEW_SETS, FhewParameters, Ints, Words, inner_products
-from .seeded_files import BodyWriter, SeededFile, SeededForm
+from .seeded_files import SeededFile, SeededForm
 
 KEY_MAGIC = b"KQFHEW01"
 PUBLIC, SWITCHING, BOOTSTRAPPING = "public", "key-switching", "bootstrapping"
 KINDS = (PUBLIC, SWITCHING, BOOTSTRAPPING)
-"""Kinds of key files, in the order in which they are made."""
 PIECE = 1 << 20
 """Masks of which the noise is computed at a time, at least those of a row."""
-
-
-def file_name(kind: str) -> str:
-    """Name of the file in a key folder."""
-    return f"{kind}.kqf"
 
 
 def body_residues(parameters: FhewParameters, kind: str) -> int:
@@ -44,12 +36,10 @@ def residue_bytes(parameters: FhewParameters) -> int:
     return -(-parameters.prime.bit_length() // 8)
 
 
-def header(parameters: FhewParameters, kind: str, key_id: str, seed: bytes) -> Json:
-    """The header of a file."""
+def _numbers(parameters: FhewParameters) -> Json:
+    """The numbers of a set in headers."""
     p = parameters
     return {
-        "kind": kind,
-        "parameters": p.name,
         "modulus": p.prime,
         "lwe_dimension": p.lwe_dimension,
         "ring_degree": p.dimension,
@@ -59,9 +49,6 @@ def header(parameters: FhewParameters, kind: str, key_id: str, seed: bytes) -> J
         "switch_levels": p.switch_levels,
         "samples": p.samples,
         "message_bits": p.plain_bits,
-        "key_id": key_id,
-        "seed": seed.hex(),
-        "residues": body_residues(p, kind),
     }
 
 
@@ -84,14 +71,6 @@ def evaluated_deviation(parameters: FhewParameters, growth: float) -> float:
     p = parameters
     digits = 2 * p.levels * p.dimension * 4.0**p.base_log / 12
     return math.sqrt(p.lwe_dimension * digits * p.variance * growth)
-
-
-class KeyFileWriter(BodyWriter):
-    """Writes a file in pieces, and ends it with its checksum. The bodies come in the order of the format."""
-
-    def __init__(self, file: BinaryIO, parameters: FhewParameters, kind: str, key_id: str, seed: bytes) -> None:
-        p = parameters
-        super().__init__(file, KEY_MAGIC, header(p, kind, key_id, seed), body_residues(p, kind), residue_bytes(p))
 
 
 @dataclass(frozen=True)
@@ -133,33 +112,20 @@ class FhewKeyFile(SeededFile[FhewParameters]):
         return noise
 
 
-_FORM = SeededForm("public key of FHEW", KEY_MAGIC, KINDS, FHEW_SETS, header, body_residues, residue_bytes)
-
-
-def check_key_file(path: Path, kind: str, key_id: str, parameters: FhewParameters) -> None:
-    """Checks a file on the disk without all of it in memory, see :meth:`.SeededForm.check`. Raises KeyFileError."""
-    _FORM.check(path, kind, key_id, parameters)
-
-
-def read_key_file(data: bytes | bytearray, where: str) -> FhewKeyFile:
-    """A file from the bytes that a :class:`KeyFileWriter` wrote; ``where`` names the source in errors. Raises KeyFileError."""
-    found = _FORM.read(data, where)
-    return FhewKeyFile(found.parameters, found.kind, found.key_id, found.seed, found.bodies)
+KEY_FILES = SeededForm("public key of FHEW", KEY_MAGIC, "kqf", KINDS, FHEW_SETS, _numbers, body_residues, residue_bytes, "residues", FhewKeyFile)
+"""The form of the files."""
 
 
 __all__ = [
     "BOOTSTRAPPING",
+    "KEY_FILES",
     "KEY_MAGIC",
     "KINDS",
     "PUBLIC",
     "SWITCHING",
     "FhewKeyFile",
-    "KeyFileWriter",
     "body_residues",
-    "check_key_file",
     "evaluated_deviation",
-    "file_name",
     "masks",
-    "read_key_file",
     "weights",
 ]

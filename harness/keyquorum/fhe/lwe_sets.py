@@ -107,7 +107,15 @@ LWE_SETS = {p.name: p for p in _SETS}
 
 
 @dataclass(frozen=True, kw_only=True)
-class TfheParameters(LweParameters):
+class SeededParameters(LweParameters):
+    """A parameter set of a library with keys for evaluation: LWE ciphertexts under the ``dimension`` coefficients of a ring secret z.
+    ``lwe_dimension``: of the short secret s."""
+
+    lwe_dimension: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TfheParameters(SeededParameters):
     """A parameter set of TFHE: LWE ciphertexts modulo 2^64 under the N = ``dimension`` coefficients of a ring secret z, and public keys to evaluate them.
 
     ``lwe_dimension``: n, dimension of the short secret s. ``pbs_base_log``, ``pbs_level``: gadget of the bootstrapping key, levels of 2^pbs_base_log;
@@ -115,7 +123,6 @@ class TfheParameters(LweParameters):
     the distribution TUniform(b) of the noise under s, and under z. Both secrets are binary, and z is one polynomial.
     """
 
-    lwe_dimension: int
     pbs_base_log: int
     pbs_level: int
     ks_base_log: int
@@ -137,7 +144,7 @@ def tuniform_deviation(b: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FhewParameters(LweParameters):
+class FhewParameters(SeededParameters):
     """A parameter set of FHEW-like schemes modulo a prime q that is 1 modulo 2N: LWE ciphertexts under the N = ``dimension`` coefficients of a ring secret
     z, and public keys to encrypt and to evaluate them (Ajax, ePrint 2025/1834).
 
@@ -147,7 +154,6 @@ class FhewParameters(LweParameters):
     the noise of public key and bootstrapping key; ``switch_deviation``: standard deviation of the noise of the key-switching key.
     """
 
-    lwe_dimension: int
     base_log: int
     levels: int
     switch_base_log: int
@@ -245,6 +251,7 @@ __all__ = [
     "FhewParameters",
     "LweParameters",
     "Security",
+    "SeededParameters",
     "TfheParameters",
     "ciphertext_parameters",
     "lwe_parameters",

@@ -7,16 +7,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import numpy as np
 
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.plain import Json, is_hex, json_loads
 
-from .lwe import LweParameters, Words, unpack
+from .lwe import Words, unpack
+from .lwe_sets import SeededParameters
 
-P = TypeVar("P", bound=LweParameters)
+P = TypeVar("P", bound=SeededParameters)
+F = TypeVar("F", bound="SeededFile[Any]")
 SEED_BYTES = 16
 PIECE = 1 << 17
 """Words that a check reads at a time."""
@@ -77,19 +79,48 @@ class SeededFile(Generic[P]):
 
 
 @dataclass(frozen=True)
-class SeededForm(Generic[P]):
-    """What a reader knows of its files. ``what``: their name in errors; ``header``: of parameters, kind, id and seed; ``count``: words of the bodies of
-    a kind; ``size``: bytes of a word."""
+class SeededForm(Generic[P, F]):
+    """The form of a library's key files. ``what``: a file's name in errors; ``suffix``: of names of files; ``kinds``: of files, in the order in which
+    they are made; ``numbers``: of a set, for headers; ``count``: words of the bodies of a kind; ``size``: bytes of a word; ``unit``: its name;
+    ``content``: the class of what is read."""
 
     what: str
     magic: bytes
+    suffix: str
     kinds: Sequence[str]
     sets: Mapping[str, P]
-    header: Callable[[P, str, str, bytes], Json]
+    numbers: Callable[[P], Json]
     count: Callable[[P, str], int]
     size: Callable[[P], int]
+    unit: str
+    content: Callable[[P, str, str, bytes, Words], F]
 
-    def read(self, data: bytes | bytearray, where: str) -> SeededFile[P]:
+    def name(self, kind: str) -> str:
+        """Name of a file in a key folder."""
+        return f"{kind}.{self.suffix}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all files of a key."""
+        return tuple(map(self.name, self.kinds))
+
+    def header(self, parameters: P, kind: str, key_id: str, seed: bytes) -> Json:
+        """The header of a file."""
+        return {
+            "kind": kind,
+            "parameters": parameters.name,
+            **self.numbers(parameters),
+            "key_id": key_id,
+            "seed": seed.hex(),
+            self.unit: self.count(parameters, kind),
+        }
+
+    def writer(self, file: BinaryIO, parameters: P, kind: str, key_id: str, seed: bytes) -> BodyWriter:
+        """Writes a file. Its bodies come in the order of the format."""
+        header = self.header(parameters, kind, key_id, seed)
+        return BodyWriter(file, self.magic, header, self.count(parameters, kind), self.size(parameters))
+
+    def read(self, data: bytes | bytearray, where: str) -> F:
         """A file from the bytes that a :class:`BodyWriter` wrote; ``where`` names the source in errors. Raises KeyFileError."""
         damaged = KeyFileError(f"{where}: not a {self.what}, or a damaged one: copy it from another party")
         if data[:8] != self.magic:
@@ -110,7 +141,7 @@ class SeededForm(Generic[P]):
         bodies = unpacked(body, size)
         if parameters.prime and int(bodies.max()) >= parameters.prime:
             raise damaged
-        return SeededFile(parameters, kind, key_id, bytes.fromhex(seed), bodies)
+        return self.content(parameters, kind, key_id, bytes.fromhex(seed), bodies)
 
     def check(self, path: Path, kind: str, key_id: str, parameters: P) -> None:
         """Refuses a file that is not of this kind and key, a piece at a time: header, size, checksum, the range of the bodies, and, as bodies of a key

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -12,17 +10,11 @@ from keyquorum._engine import expand_aes_ctr
 from keyquorum.model.plain import Json
 
 from .lwe import TFHE_SETS, Ints, TfheParameters, Words
-from .seeded_files import BodyWriter, SeededFile, SeededForm
+from .seeded_files import SeededFile, SeededForm
 
 KEY_MAGIC = b"KQTFHE01"
 BOOTSTRAPPING, SWITCHING, COMPACT = "bootstrapping", "key-switching", "compact"
 KINDS = (BOOTSTRAPPING, SWITCHING, COMPACT)
-"""Kinds of key files, in the order in which they are made."""
-
-
-def file_name(kind: str) -> str:
-    """Name of the file in a key folder."""
-    return f"{kind}.kqt"
 
 
 def body_words(parameters: TfheParameters, kind: str) -> int:
@@ -31,12 +23,10 @@ def body_words(parameters: TfheParameters, kind: str) -> int:
     return {BOOTSTRAPPING: p.lwe_dimension * p.pbs_level * 2 * p.dimension, SWITCHING: p.dimension * p.ks_level, COMPACT: p.dimension}[kind]
 
 
-def header(parameters: TfheParameters, kind: str, key_id: str, seed: bytes) -> Json:
-    """The header of a file."""
+def _numbers(parameters: TfheParameters) -> Json:
+    """The numbers of a set in headers."""
     p = parameters
     return {
-        "kind": kind,
-        "parameters": p.name,
         "lwe_dimension": p.lwe_dimension,
         "glwe_dimension": 1,
         "polynomial_size": p.dimension,
@@ -48,9 +38,6 @@ def header(parameters: TfheParameters, kind: str, key_id: str, seed: bytes) -> J
         "carry_bits": p.carry_bits,
         "lwe_noise": p.lwe_noise,
         "glwe_noise": p.glwe_noise,
-        "key_id": key_id,
-        "seed": seed.hex(),
-        "words": body_words(p, kind),
     }
 
 
@@ -58,13 +45,6 @@ def masks(seed: bytes, first: int, count: int) -> Words:
     """The words ``first`` to ``first + count - 1`` of the masks of a file, modulo 2^64; both numbers are even."""
     expanded: Words = expand_aes_ctr(seed, first, count)
     return expanded
-
-
-class KeyFileWriter(BodyWriter):
-    """Writes a file in pieces, and ends it with its checksum. The bodies come in the order of the format."""
-
-    def __init__(self, file: BinaryIO, parameters: TfheParameters, kind: str, key_id: str, seed: bytes) -> None:
-        super().__init__(file, KEY_MAGIC, header(parameters, kind, key_id, seed), body_words(parameters, kind))
 
 
 @dataclass(frozen=True)
@@ -111,31 +91,18 @@ def negacyclic(public: Words, bits: Words) -> Words:
     return total
 
 
-_FORM = SeededForm("public key for TFHE-rs", KEY_MAGIC, KINDS, TFHE_SETS, header, body_words, lambda _: 8)
-
-
-def check_key_file(path: Path, kind: str, key_id: str, parameters: TfheParameters) -> None:
-    """Checks a file on the disk without all of it in memory, see :meth:`.SeededForm.check`. Raises KeyFileError."""
-    _FORM.check(path, kind, key_id, parameters)
-
-
-def read_key_file(data: bytes | bytearray, where: str) -> KeyFile:
-    """A file from the bytes that a :class:`KeyFileWriter` wrote; ``where`` names the source in errors. Raises KeyFileError."""
-    found = _FORM.read(data, where)
-    return KeyFile(found.parameters, found.kind, found.key_id, found.seed, found.bodies)
+KEY_FILES = SeededForm("public key for TFHE-rs", KEY_MAGIC, "kqt", KINDS, TFHE_SETS, _numbers, body_words, lambda _: 8, "words", KeyFile)
+"""The form of the files."""
 
 
 __all__ = [
     "BOOTSTRAPPING",
     "COMPACT",
+    "KEY_FILES",
     "KEY_MAGIC",
     "KINDS",
     "SWITCHING",
     "KeyFile",
-    "KeyFileWriter",
     "body_words",
-    "check_key_file",
-    "file_name",
     "masks",
-    "read_key_file",
 ]

@@ -14,7 +14,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.schemes.key_folder import check_made_by, load_shares
 from keyquorum.schemes.prf.key import AES, PrfKeyInfo, load_prf_key
 from keyquorum.schemes.tfhe.encryption import encrypt_shared_bits, round_keys_file
-from keyquorum.schemes.tfhe.key import TfheKeyInfo, load_tfhe_key, sharing_of
+from keyquorum.schemes.tfhe.key import TFHE_KEYS, TfheKeyInfo, sharing_of
 
 
 def check_encrypt(committee: Committee, party: int, job: Json) -> None:
@@ -24,7 +24,7 @@ def check_encrypt(committee: Committee, party: int, job: Json) -> None:
 
 def _keys(committee: Committee, party: int, job: Json) -> tuple[PrfKeyInfo, TfheKeyInfo]:
     folder, other = (committee.key_folder(party, job[name]) for name in ("key", "tfhe"))
-    prf, tfhe = load_prf_key(folder), load_tfhe_key(other)
+    prf, tfhe = load_prf_key(folder), TFHE_KEYS.load(other)
     check_made_by(committee, prf, folder)
     if prf.parameters != AES:
         raise ParameterError(f"{folder}: a key of {prf.parameters.name}, which has no round keys: name a key of {AES.name}")

@@ -33,7 +33,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import PaddedOutput, Variant
 
-from .keys import K, KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain
+from .keys import K, KeyInfo, KeyMaterial, KeyRequest, P, Parameters, Plain, R
 
 Words = NDArray[np.uint64]
 EXACT = "round_ltz_circuit"
@@ -84,9 +84,9 @@ class EncryptedFile:
         return {"output": self.path, "bytes": len(self.data), "key_id": self.info.key_id}
 
 
-class KeyScheme(ABC, Generic[K]):
-    """A scheme as far as its keys go: parameter sets, generation, storage, ``inspect``. ``K``: its metadata of keys. What keys are for is in
-    subclasses: joint decryption (:class:`Scheme`), or evaluation of a function of the key (:mod:`keyquorum.schemes.prf`).
+class KeyScheme(ABC, Generic[K, P, R]):
+    """A scheme as far as its keys go: parameter sets, generation, storage, ``inspect``. Its classes: ``K`` of the metadata of keys, ``P`` of parameter
+    sets, ``R`` of requests for keys. What keys are for is in subclasses: joint decryption (:class:`Scheme`), or evaluation of a function of the key (:mod:`keyquorum.schemes.prf`).
 
     ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
     one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
@@ -110,26 +110,26 @@ class KeyScheme(ABC, Generic[K]):
         """Names of the shipped parameter sets."""
 
     @abstractmethod
-    def load(self, name_or_path: str | Path, warn: bool = True) -> Parameters:
+    def load(self, name_or_path: str | Path, warn: bool = True) -> P:
         """A shipped set by name, or a set of a TOML file. ``warn``: with SecurityWarning, of a set without claimed security.
         Raises UnknownParameterSetError or ParameterError."""
 
     @abstractmethod
-    def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
+    def describe_set(self, parameters: P) -> tuple[str, Plain]:
         """What ``keyquorum parameters`` says of a set after its name: a line, and plain data."""
 
-    def describe_file(self, parameters: Parameters) -> str:
+    def describe_file(self, parameters: P) -> str:
         """What ``keyquorum inspect`` says of a TOML file with a set."""
         return self.describe_set(parameters)[0]
 
     # Keys
 
     @abstractmethod
-    def request(self, parameters: Parameters, options: Mapping[str, object]) -> KeyRequest:
+    def request(self, parameters: P, options: Mapping[str, object]) -> R:
         """A key to be made, from the options of :func:`keyquorum.api.keygen`. Raises ParameterError for an option that the scheme has no use for."""
 
     @abstractmethod
-    def request_from_job(self, job: Plain) -> KeyRequest:
+    def request_from_job(self, job: Plain) -> R:
         """Inverse of :meth:`KeyRequest.to_json`; refuses parameter sets and options that are none."""
 
     @abstractmethod
@@ -137,7 +137,7 @@ class KeyScheme(ABC, Generic[K]):
         """Inverse of :meth:`KeyInfo.to_json`. Raises ValueError, KeyError, TypeError, ParameterError or PolicyError."""
 
     @abstractmethod
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[K]:
+    def generate(self, context: PartyContext, request: R, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[K]:
         """Makes a key jointly: every party calls this. The parties compare what is public before it returns. ``folder``: of the new key, for public files
         that are written in pieces (None: the key is not stored); ``seed``: INSECURE, tests."""
 
@@ -180,7 +180,7 @@ class KeyScheme(ABC, Generic[K]):
         """Weaknesses of a key, a line each, for a warning at each decryption."""
         return []
 
-    def rotations(self, parameters: Parameters, steps: Sequence[int]) -> tuple[int, ...]:
+    def rotations(self, parameters: P, steps: Sequence[int]) -> tuple[int, ...]:
         """What a key needs for rotations by these steps, as its option ``galois_elements``. Raises ParameterError where there are none."""
         if steps:
             raise ParameterError(f"--step is for Galois keys of SEAL, and {parameters.name} is a set of {self.title}: leave it out")
@@ -190,7 +190,7 @@ class KeyScheme(ABC, Generic[K]):
     def made(self, key: str, folder: Path, info: K) -> tuple[list[str], Plain]:
         """What ``keyquorum keygen`` says of a new key ``key`` in ``folder``: lines, and plain data of its own."""
 
-    def check_backend(self, parameters: Parameters, backend: str, link: str | None) -> None:
+    def check_backend(self, parameters: P, backend: str, link: str | None) -> None:
         """Refuses a backend, or simulated links, with which the scheme makes no keys. Raises ParameterError."""
 
     def key_error(self, info: K) -> ErrorBound | None:
@@ -201,7 +201,7 @@ class KeyScheme(ABC, Generic[K]):
         """Writes what a party keeps of a new key besides shares and public files, such as an empty count. The default writes nothing."""
 
 
-class Scheme(KeyScheme[K], Generic[K, C]):
+class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
     """A scheme of encryption, or several that one library has. ``C``: the content of a ciphertext file.
 
     ``batch``: most ciphertexts that a served committee decrypts at once, by default; ``most_asked``: most ciphertexts of a request; ``names_key``:
@@ -310,11 +310,11 @@ class Scheme(KeyScheme[K], Generic[K, C]):
         """Refuses what a served committee, which counts no decryptions and has receivers outside, cannot do. Raises ParameterError."""
 
     @abstractmethod
-    def unit(self, parameters: Parameters) -> int:
+    def unit(self, parameters: P) -> int:
         """Items of the pool that a ciphertext takes."""
 
     @abstractmethod
-    def request_limit(self, parameters: Parameters) -> int:
+    def request_limit(self, parameters: P) -> int:
         """Bytes of the longest request."""
 
     def key_of(self, data: bytes, what: str) -> K:
@@ -330,37 +330,37 @@ class Scheme(KeyScheme[K], Generic[K, C]):
         """The requests for a ciphertext file, one after another, with the items of each: one, unless ``most_asked`` is less than it has."""
         yield data, self.item_count(info, ciphertext)
 
-    def message_modulus(self, parameters: Parameters, committee: Committee) -> int:
+    def message_modulus(self, parameters: P, committee: Committee) -> int:
         """The prime modulo which shares of messages are in answers of a committee; 0 where they are modulo 2^k."""
         return 0
 
     @abstractmethod
-    def combine(self, parameters: Parameters, shares: Sequence[Words], modulus: int) -> Words:
+    def combine(self, parameters: P, shares: Sequence[Words], modulus: int) -> Words:
         """The rounded phases, [items], of which all members of a group hold these shares, [parts, items] each; see :meth:`.Variant.use`. ``modulus``: that of :meth:`message_modulus`. Raises
         PartyError for what cannot be one."""
 
     # Receivers outside, of committees with MACs
 
-    def padded(self, parameters: Parameters) -> PaddedOutput:
+    def padded(self, parameters: P) -> PaddedOutput:
         """How messages are opened under pads of receivers. The default, for schemes whose committees have no MACs, raises ParameterError."""
         raise ParameterError(f"{self.title} has no committees with MACs: take another committee")
 
-    def words_of(self, parameters: Parameters, messages: Words) -> Words:
+    def words_of(self, parameters: P, messages: Words) -> Words:
         """What :meth:`plaintexts` takes, from messages modulo 2^(bits - shift) of :meth:`padded`. The default: the messages."""
         return messages
 
     # Roundings
 
     @abstractmethod
-    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> Variant:
+    def variant(self, committee: Committee, rounding: str, parameters: P, width: int, levels: int) -> Variant:
         """A rounding for a set, with the preprocessing of a committee. Raises ParameterError for a committee that cannot."""
 
     @abstractmethod
-    def masked_limit(self, parameters: Parameters) -> str:
+    def masked_limit(self, parameters: P) -> str:
         """The limit of decryptions by :data:`MASKED`, whose errors leak the secret, as a text; empty for a set without that rounding."""
 
 
-AnyScheme = KeyScheme[KeyInfo]
+AnyScheme = KeyScheme[KeyInfo, Parameters, KeyRequest]
 """A scheme to those who know none: they give back what they got from it."""
-AnyEncryption = Scheme[KeyInfo, object]
+AnyEncryption = Scheme[KeyInfo, Parameters, KeyRequest, object]
 """The same of a scheme of encryption."""

@@ -111,20 +111,21 @@ class KeyMaterial(Generic[K]):
     written: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
 class KeyRequest(ABC):
-    """A key to be made: a parameter set, and the options of its scheme. Construction takes any values; the checks refuse."""
+    """A key to be made: a parameter set, and the options of its scheme, as fields. Construction takes any values; the checks refuse. By default every
+    set has keys, without weaknesses, and next to nothing is needed."""
 
     verified: ClassVar[bool] = False
     """Whether the key generation is argued and tested against malicious parties of a committee that verifies products. Others refuse such committees. A class that
     inherits from another says it for itself."""
     parameters: Parameters
 
-    @abstractmethod
     def to_json(self) -> Plain:
-        """The fields of a ``keygen`` job that are the scheme's, ``parameters`` among them: see :meth:`Scheme.request_from_job`."""
+        """The fields of a ``keygen`` job that are the scheme's, ``parameters`` among them: see :meth:`Scheme.request_from_job`. The default: all fields."""
+        return asdict(self)
 
-    @abstractmethod
-    def check(self, contributors: int = 1) -> None:
+    def check(self, contributors: int = 1) -> None:  # noqa: B027  # refuses nothing by default
         """Refuses what no committee can make. ``contributors``: the parties that may be corrupted, and one. Raises ParameterError, PolicyError."""
 
     @abstractmethod
@@ -137,10 +138,14 @@ class KeyRequest(ABC):
             require_semi_honest(committee, f"key generation of {self.parameters.scheme} keys")
         self.check_committee(committee)
 
-    @abstractmethod
     def warnings(self, committee: Committee | None = None) -> list[str]:
         """Weaknesses of the key, and of its generation by a committee, a line each."""
+        return []
 
-    @abstractmethod
     def needs(self, committee: Committee) -> Needs | None:
         """Memory and disk of the generation at each party, on the embedded engine; None: next to nothing."""
+        return None
+
+
+P = TypeVar("P", bound=Parameters)
+R = TypeVar("R", bound=KeyRequest)

@@ -30,7 +30,7 @@ from keyquorum.schemes.prf.key import AES, LEGENDRE, load_prf_key
 from keyquorum.schemes.prf.policy import HOUR, POLICY, EvaluationPolicy, read_policy, write_policy
 from keyquorum.schemes.prf.tables import CHUNK, aes_tables
 from keyquorum.schemes.tfhe.boolean import bootstraps_of
-from keyquorum.schemes.tfhe.key import load_tfhe_key
+from keyquorum.schemes.tfhe.key import TFHE_KEYS
 from keyquorum.serve.wire import certificate_of
 
 FUNCTIONS = {"aes": AES.name, "legendre": LEGENDRE.name}
@@ -69,7 +69,7 @@ def toprf_share(committee: Committee | PathLike, key: str, members: int, progres
 def toprf_encrypt_job(committee: Committee | PathLike, key: str, tfhe: str) -> Json:
     """The job of :func:`toprf_encrypt` as plain data."""
     load_prf_key(api.key_folder(committee, key))
-    load_tfhe_key(api.key_folder(committee, tfhe))
+    TFHE_KEYS.load(api.key_folder(committee, tfhe))
     return {"kind": "toprf_encrypt", "key": key, "tfhe": tfhe}
 
 

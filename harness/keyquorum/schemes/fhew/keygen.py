@@ -6,7 +6,6 @@ party writes them as they come, and their checksums enter the transcript.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -17,35 +16,23 @@ import numpy as np
 
 from keyquorum._engine import Ntt
 from keyquorum.dsl import Persistence
-from keyquorum.fhe.fhew import (
-    BOOTSTRAPPING,
-    KINDS,
-    PUBLIC,
-    SWITCHING,
-    KeyFileWriter,
-    body_residues,
-    file_name,
-    masks,
-    residue_bytes,
-)
+from keyquorum.fhe.fhew import BOOTSTRAPPING, KINDS, PUBLIC, SWITCHING, body_residues, masks, residue_bytes
 from keyquorum.fhe.lwe import FhewParameters, Ints, Words
 from keyquorum.fhe.lwe_public import residues
-from keyquorum.fhe.seeded_files import SEED_BYTES
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import lwe_samples, lwe_switch_key, rgsw_bodies, sample_bits, sample_cbd, sample_wide_noise, sum_inputs
-from keyquorum.schemes.generation import Generation, Opening, digest_first
-from keyquorum.schemes.keys import KeyMaterial, Plain
-from keyquorum.schemes.lwe.keygen import LweRequest
+from keyquorum.schemes.generation import Generation
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest
+from keyquorum.schemes.seeded_keys import Write
 from keyquorum.sharing.randomness import wipe
 
-from .key import FhewKeyInfo, fhew_from_json, sharing_of
+from .key import FHEW_KEYS, FhewKeyInfo, sharing_of
 from .noise import EXACT, LOCAL, NOISES, NoisePlan
 
-OPENING = Opening("FHEW key parameters", b"keyquorum FHEW key", digest_first, toss=64, phase="set-up")
 BODIES = 1 << 19
 """Residues of the bootstrapping key at a time, at least those of one bit of the short secret."""
 MASKS = 1 << 20
@@ -53,25 +40,15 @@ MASKS = 1 << 20
 SAMPLED = 1 << 18
 """Samples of exact noise of which the bits exist at a time."""
 
-Write = Callable[[Words], None]
 Bodies = Callable[[Words, int, int, Words], Words]
 
 
 @dataclass(frozen=True)
-class FhewRequest(LweRequest):
+class FhewRequest(KeyRequest):
     """A FHEW key to be made. ``noise``: one of :data:`.NOISES`; empty: exact where the committee's sharing has bits, otherwise local."""
 
     parameters: FhewParameters
     noise: str = ""
-
-    def to_json(self) -> Plain:
-        """See :class:`.KeyRequest`."""
-        return {"parameters": asdict(self.parameters), "noise": self.noise}
-
-    @staticmethod
-    def from_json(data: Plain) -> FhewRequest:
-        """Inverse of :meth:`to_json`."""
-        return FhewRequest(fhew_from_json(data["parameters"]), data["noise"])
 
     def check(self, contributors: int = 1) -> None:
         """Refuses noise of another name."""
@@ -232,19 +209,11 @@ def generate(context: PartyContext, request: FhewRequest, seed: bytes | None = N
     """
     request.check_committee(context.committee)
     plan = request.noise_plan(context.committee)
-    with Generation(context, request, OPENING, [asdict(request.parameters), plan.noise], seed, folder) as frame:
+    with Generation(context, request, FHEW_KEYS.opening, [asdict(request.parameters), plan.noise], seed, folder) as frame:
         made = _Generation(frame, plan)
         with context.phase("secret"):
             made.secrets()
-        writers = {PUBLIC: made.public, SWITCHING: made.switching, BOOTSTRAPPING: made.bootstrapping}
-        for kind in KINDS:
-            mask_seed = hashlib.shake_256(f"keyquorum FHEW masks {kind}".encode() + frame.tossed).digest(SEED_BYTES)
-            with frame.file(file_name(kind)) as file:
-                writer = KeyFileWriter(file, request.parameters, kind, frame.key_id, mask_seed)
-                writers[kind](mask_seed, writer.write)
-                frame.transcript.add(writer.finish())
-        with context.phase("check"):
-            frame.compare()
+        FHEW_KEYS.make_files(frame, request.parameters, {PUBLIC: made.public, SWITCHING: made.switching, BOOTSTRAPPING: made.bootstrapping})
         return frame.finish(FhewKeyInfo, noise=plan.noise)
 
 

@@ -30,16 +30,11 @@ class LweKeyInfo(KeyInfo):
     @staticmethod
     def from_json(data: Plain) -> LweKeyInfo:
         """Inverse of :meth:`to_json`; the parameter set must be the one of its name."""
-        info = LweKeyInfo(**{**data, "parameters": parameters_from_json(data["parameters"])})
+        info = LweKeyInfo(**{**data, "parameters": shipped_set(data["parameters"], lwe_parameters)})
         info.check_types()
         if not all(is_hex(digest, 64) for digest in info.files.values()):
             raise ValueError("entries of other types")
         return info
-
-
-def parameters_from_json(data: Plain) -> LweParameters:
-    """A parameter set from plain data. Raises ParameterError for a set that is not the shipped one of its name."""
-    return shipped_set(data, lwe_parameters)
 
 
 def domain_of(parameters: LweParameters) -> Domain:
@@ -70,7 +65,7 @@ def sharing_of(committee: Committee, parameters: LweParameters) -> Sharing:
 def load_lwe_key(folder: Path) -> LweKeyInfo:
     """The metadata of an LWE key. Raises KeyFileError for a key of another scheme."""
     info = load_key(folder)
-    if not isinstance(info, LweKeyInfo) or info.parameters.scheme != "lwe":
+    if not isinstance(info, LweKeyInfo):
         raise KeyFileError(f"{folder}: a key of {info.parameters.scheme.upper()}, not of LWE: name a key that keyquorum keygen -p lwe64-p2 made")
     return info
 

@@ -12,14 +12,13 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, public_noise, residues
 from keyquorum.model.committee import Committee, require_embedded
-from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs.signatures import lwe_public_key, sample_bits, sample_tuniform
 from keyquorum.schemes.generation import Generation, Opening, Transcript
-from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest
 from keyquorum.sharing.shares import Run
 
-from .key import LweKeyInfo, parameters_from_json, sharing_of
+from .key import LweKeyInfo, sharing_of
 
 OPENING = Opening("LWE key parameters", b"keyquorum LWE key", seeded=False)
 
@@ -31,29 +30,9 @@ class LweRequest(KeyRequest):
     verified: ClassVar[bool] = True
     parameters: LweParameters
 
-    def to_json(self) -> Plain:
-        """See :class:`.KeyRequest`."""
-        return {"parameters": asdict(self.parameters)}
-
-    @staticmethod
-    def from_json(data: Plain) -> LweRequest:
-        """Inverse of :meth:`to_json`."""
-        return LweRequest(parameters_from_json(data["parameters"]))
-
-    def check(self, contributors: int = 1) -> None:
-        """Every set has keys."""
-
     def check_committee(self, committee: Committee) -> None:
         """Refuses a committee that cannot share modulo q."""
         sharing_of(committee, self.parameters)
-
-    def warnings(self, committee: Committee | None = None) -> list[str]:
-        """None."""
-        return []
-
-    def needs(self, committee: Committee) -> Needs | None:
-        """A few thousand shares are next to nothing."""
-        return None
 
 
 def generate(context: PartyContext, request: LweRequest, seed: bytes | None = None) -> KeyMaterial[LweKeyInfo]:

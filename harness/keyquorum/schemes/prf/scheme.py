@@ -22,7 +22,7 @@ SEAL_OPTIONS = ("relin", "galois_elements", "error_law", "policy")
 """Options of :func:`keyquorum.api.keygen` that have defaults, and no meaning here."""
 
 
-class PrfScheme(KeyScheme[PrfKeyInfo]):
+class PrfScheme(KeyScheme[PrfKeyInfo, PrfParameters, PrfRequest]):
     """AES-128, or the Legendre PRF, under a shared key."""
 
     title = "PRF"

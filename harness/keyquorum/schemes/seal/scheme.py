@@ -58,7 +58,7 @@ def _own(parameters: Parameters) -> ParameterSet:
     return parameters
 
 
-class SealScheme(Scheme[SealKeyInfo, Ciphertext]):
+class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     """Keys for unmodified SEAL: exact decryption of BFV and BGV, flooded decryption of CKKS."""
 
     title = "SEAL"

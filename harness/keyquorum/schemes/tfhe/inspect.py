@@ -4,29 +4,10 @@ from __future__ import annotations
 
 import re
 
-from keyquorum.fhe.tfhe import KEY_MAGIC, read_key_file
 from keyquorum.fhe.tfhe_files import HEADER, SECRET, VALUES, read_header
 from keyquorum.model.inspected import STRUCTURE, Candidate, Kind, Report, openness, require
-from keyquorum.schemes.key_folder import METADATA, holds_a_key
 
-from .key import load_key_file, load_tfhe_key
-
-
-def _key_file(candidate: Candidate) -> Report:
-    path, checked = candidate.path, "sha256"
-    key = read_key_file(candidate.data, str(path))
-    if holds_a_key(path.parent):
-        load_key_file(path.parent, load_tfhe_key(path.parent), key.kind)
-        checked = f"sha256, also of {METADATA}"
-    p = key.parameters
-    lines = [
-        f"{key.kind} key for TFHE-rs, {p.name}, n = {p.lwe_dimension}, N = {p.dimension}, {key.bodies.size:,} words of bodies",
-        f"of key {key.key_id}, masks from the seed {key.seed.hex()}",
-    ]
-    return Report(
-        lines, checked, {"parameters": p.name, "key_kind": key.kind, "key_id": key.key_id, "seed": key.seed.hex(), "words": key.bodies.size}
-    )
-
+from .key import TFHE_KEYS
 
 _LINE = re.compile(r"level|[0-9a-f]{1,4}( [0-9]+:[0-9]+)+")
 
@@ -56,6 +37,6 @@ def _tfhe_rs(candidate: Candidate) -> Report:
 
 KINDS = (
     Kind("file of TFHE-rs", lambda c: not c.is_folder and read_header(c.start(HEADER)) is not None, _tfhe_rs, ()),
-    Kind("public key for TFHE-rs", lambda c: c.head[:8] == KEY_MAGIC, _key_file, ("schemes/tfhe/keygen",)),
+    TFHE_KEYS.inspected("schemes/tfhe/keygen"),
     Kind("circuit for TFHE-rs", lambda c: c.head[:7] == b"inputs ", _circuit, ("toprf/service",)),
 )

@@ -5,8 +5,7 @@ Noise is made in chunks, and wiped after its chunk. Only the bodies of the files
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,19 +14,18 @@ import numpy as np
 
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import TfheParameters, Words
-from keyquorum.fhe.seeded_files import SEED_BYTES
-from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SWITCHING, KeyFileWriter, body_words, file_name, masks
+from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SWITCHING, body_words, masks
 from keyquorum.model.committee import Committee
 from keyquorum.model.needs import LINK, MB, PROCESS, Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import glwe_bootstrap_key, lwe_public_key, lwe_switch_key, sample_bits, sample_carries, sample_tuniform
-from keyquorum.schemes.generation import Generation, Opening, digest_first
-from keyquorum.schemes.keys import KeyMaterial, Plain
-from keyquorum.schemes.lwe.keygen import LweRequest
+from keyquorum.schemes.generation import Generation
+from keyquorum.schemes.keys import KeyMaterial, KeyRequest
+from keyquorum.schemes.seeded_keys import Write
 from keyquorum.sharing.randomness import wipe
 
-from .key import TfheKeyInfo, sharing_of, tfhe_from_json
+from .key import TFHE_KEYS, TfheKeyInfo, sharing_of
 from .noise import BITS, CARRY, carried, check_method
 
 BOOTSTRAPPING_CHUNK = 1 << 17
@@ -38,27 +36,16 @@ SWITCHING_CHUNK = 1 << 20
 """Words of masks of the key-switching key at a time, at least those of one coefficient of the ring secret."""
 SAMPLES = 1 << 16
 """Noise samples of which the random bits exist at a time."""
-
-OPENING = Opening("TFHE key parameters", b"keyquorum TFHE key", digest_first, toss=64, phase="set-up")
 TRANSFER_BYTES = 16
 """Bytes of memory of an oblivious transfer, of which a random bit takes one with each peer."""
 
 
 @dataclass(frozen=True)
-class TfheRequest(LweRequest):
+class TfheRequest(KeyRequest):
     """A TFHE key to be made. ``noise_method``: one of :data:`.METHODS`."""
 
     parameters: TfheParameters
     noise_method: str = BITS
-
-    def to_json(self) -> Plain:
-        """See :class:`.KeyRequest`."""
-        return {"parameters": asdict(self.parameters), "noise_method": self.noise_method}
-
-    @staticmethod
-    def from_json(data: Plain) -> TfheRequest:
-        """Inverse of :meth:`to_json`."""
-        return TfheRequest(tfhe_from_json(data["parameters"]), data["noise_method"])
 
     def check(self, contributors: int = 1) -> None:
         """Refuses a method of another name."""
@@ -131,7 +118,7 @@ class _Generation:
         finally:
             made.wipe()
 
-    def bootstrapping(self, seed: bytes, write: Callable[[Words], None]) -> None:
+    def bootstrapping(self, seed: bytes, write: Write) -> None:
         """Encryptions of the bits of s under z."""
         p = self.parameters
         size = 2 * p.pbs_level * p.dimension
@@ -147,7 +134,7 @@ class _Generation:
                     write(self.run(call, share, masks(seed, first * size, count * size)))
                 step()
 
-    def switching(self, seed: bytes, write: Callable[[Words], None]) -> None:
+    def switching(self, seed: bytes, write: Write) -> None:
         """Encryptions of the coefficients of z under s."""
         p = self.parameters
         size = p.ks_level * p.lwe_dimension
@@ -163,7 +150,7 @@ class _Generation:
                     write(self.run(call, share, masks(seed, first * size, count * size)))
                 step()
 
-    def compact(self, seed: bytes, write: Callable[[Words], None]) -> None:
+    def compact(self, seed: bytes, write: Write) -> None:
         """An encryption of zero under z with its coefficients reversed."""
         p = self.parameters
         with self.context.phase("compact public key"), self.noise(p.dimension, p.glwe_noise) as (share, layout):
@@ -177,18 +164,11 @@ def generate(context: PartyContext, request: TfheRequest, seed: bytes | None = N
     Rounds and bytes are those of `sample_bits`, of `sample_tuniform` or `sample_carries`, and of the programs of the three keys.
     """
     request.check_committee(context.committee)
-    with Generation(context, request, OPENING, [asdict(request.parameters), request.noise_method], seed, folder) as frame:
+    with Generation(context, request, TFHE_KEYS.opening, [asdict(request.parameters), request.noise_method], seed, folder) as frame:
         made = _Generation(frame)
         with context.phase("secret"):
             made.secrets()
-        for kind, write in ((BOOTSTRAPPING, made.bootstrapping), (SWITCHING, made.switching), (COMPACT, made.compact)):
-            mask_seed = hashlib.shake_256(f"keyquorum TFHE masks {kind}".encode() + frame.tossed).digest(SEED_BYTES)
-            with frame.file(file_name(kind)) as file:
-                writer = KeyFileWriter(file, request.parameters, kind, frame.key_id, mask_seed)
-                write(mask_seed, writer.write)
-                frame.transcript.add(writer.finish())
-        with context.phase("check"):
-            frame.compare()
+        TFHE_KEYS.make_files(frame, request.parameters, {BOOTSTRAPPING: made.bootstrapping, SWITCHING: made.switching, COMPACT: made.compact})
         return frame.finish(TfheKeyInfo)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from keyquorum.programs import Call
 from keyquorum.programs.signatures import lwe_phase, lwe_public_key, sample_bits, sample_tuniform
 from keyquorum.schemes.base import EXACT, Decrypted, EncryptedFile, Scheme, Words
 from keyquorum.schemes.key_folder import load_public_file
-from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, Plain, SecretVector
+from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Plain, SecretVector
 from keyquorum.schemes.lwe.variant import LweVariant, messages_of
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant, combine
@@ -62,9 +62,6 @@ class ToyRequest(KeyRequest):
     parameters: ToyParameters
     noise: int = 3
 
-    def to_json(self) -> Plain:
-        return {"parameters": asdict(self.parameters), "noise": self.noise}
-
     def check(self, contributors: int = 1) -> None:
         if not 1 <= self.noise <= 9:
             raise ParameterError(f"noise {self.noise}: choose 1 to 9")
@@ -81,7 +78,7 @@ class ToyRequest(KeyRequest):
         return Needs(10**6, 1000)
 
 
-class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
+class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
     title, names, order, batch, most_asked = "toys", ("toy",), 9, 16, 64
     job_fields = {"noise": int}  # noqa: RUF012
 
@@ -91,11 +88,10 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
     def load(self, name_or_path: str | Path, warn: bool = True) -> ToyParameters:
         return SETS[str(name_or_path)]
 
-    def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
+    def describe_set(self, parameters: ToyParameters) -> tuple[str, Plain]:
         return "toy", {"scheme": "toy"}
 
-    def request(self, parameters: Parameters, options: Mapping[str, object]) -> ToyRequest:
-        assert isinstance(parameters, ToyParameters)
+    def request(self, parameters: ToyParameters, options: Mapping[str, object]) -> ToyRequest:
         return ToyRequest(parameters, int(str(options.get("noise", 3))))
 
     def request_from_job(self, job: Plain) -> ToyRequest:
@@ -106,8 +102,7 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
         info.check_types(numbers=[info.noise])
         return info
 
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[ToyKeyInfo]:
-        assert isinstance(request, ToyRequest)
+    def generate(self, context: PartyContext, request: ToyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[ToyKeyInfo]:
         committee, parameters, share = context.committee, request.parameters, Persistence()
         public_seed = hashlib.shake_256(b"toy" + context.session.toss(64)).digest(64)
 
@@ -201,20 +196,19 @@ class ToyScheme(Scheme[ToyKeyInfo, LweCiphertexts]):
     def check_served(self, committee: Committee, rounding: str) -> None:
         pass
 
-    def unit(self, parameters: Parameters) -> int:
+    def unit(self, parameters: ToyParameters) -> int:
         return 1
 
-    def request_limit(self, parameters: Parameters) -> int:
+    def request_limit(self, parameters: ToyParameters) -> int:
         return 1 << 16
 
-    def combine(self, parameters: Parameters, shares: Sequence[Words], modulus: int) -> Words:
+    def combine(self, parameters: ToyParameters, shares: Sequence[Words], modulus: int) -> Words:
         return combine(shares, 64)
 
-    def variant(self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int) -> LweVariant:
-        assert isinstance(parameters, ToyParameters)
+    def variant(self, committee: Committee, rounding: str, parameters: ToyParameters, width: int, levels: int) -> LweVariant:
         return LweVariant(rounding, parameters.lwe, width, levels, triples=rounding == EXACT and committee.rounds_with_triples)
 
-    def masked_limit(self, parameters: Parameters) -> str:
+    def masked_limit(self, parameters: ToyParameters) -> str:
         return "toys may do anything"
 
 
