@@ -45,8 +45,8 @@ def test_metadata_of_earlier_builds_are_read() -> None:
 def test_sets_have_names_of_their_own_and_an_estimate() -> None:
     assert asdict(TFHE_SETS["tfhers-2-2"]) == TFHERS and asdict(FHEW_SETS["ajax53"]) == AJAX
     assert not set(TFHE_SETS) & (set(LWE_SETS) | set(FHEW_SETS)) and set(SECURITY) == {*TFHE_SETS, *FHEW_SETS}
-    assert scheme_named("tfhe").describe_set(TFHE_SETS["tfhers-2-2"])[1]["security"] == {"short": 145, "ring": 141}
-    assert scheme_named("fhew").describe_set(FHEW_SETS["ajax53"])[1]["security"] == {"short": 128, "ring": 132}
+    assert scheme_named("tfhe").texts.parameter_set(TFHE_SETS["tfhers-2-2"])[1]["security"] == {"short": 145, "ring": 141}
+    assert scheme_named("fhew").texts.parameter_set(FHEW_SETS["ajax53"])[1]["security"] == {"short": 128, "ring": 132}
 
 
 def test_a_file_has_the_fields_of_a_set() -> None:

@@ -175,7 +175,7 @@ def test_keys_and_their_files(tmp_path: Path) -> None:
     assert (tmp_path / "share-0.kqs").stat().st_mode & 0o777 == 0o600
     with pytest.raises(ParameterError, match="the key is shared over prime fields"):
         check_subsets(committee, info, 2)
-    assert scheme_of(LEGENDRE).describe_key(info)[0].endswith("prf-legendre127")
+    assert scheme_of(LEGENDRE).texts.key(info)[0].endswith("prf-legendre127")
 
 
 def test_committees_and_methods_that_are_refused(tmp_path: Path) -> None:

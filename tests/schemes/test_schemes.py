@@ -34,7 +34,7 @@ def test_schemes_are_found_and_their_names_are_apart() -> None:
     for name in parameter_set_names():
         chosen = load_parameters(name, warn=False)
         assert chosen.name == name and scheme_of(chosen) is scheme_named(chosen.scheme)
-        line, details = scheme_of(chosen).describe_set(chosen)
+        line, details = scheme_of(chosen).texts.parameter_set(chosen)
         assert details["scheme"] == chosen.scheme and line
     with pytest.raises(ParameterError, match="unknown scheme 'bfw': choose one of bfv, bgv, ckks, lwe, tfhe, fhew, prf"):
         scheme_named("bfw")

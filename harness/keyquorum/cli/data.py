@@ -261,7 +261,7 @@ def _ask_committee(
     with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
         result = fetch(members_of(api.as_committee(folder), members), identity, body, addresses, wait, info)
         save_all(reserved_places, [result.plaintext])
-    console.print(f"{output}: {scheme.describe_plaintext(ciphertext)} under key {key}", markup=False)
+    console.print(f"{output}: {scheme.texts.plaintext(ciphertext)} under key {key}", markup=False)
     return output
 
 

@@ -110,7 +110,7 @@ def keygen(
     with progress_bars() as report:
         result = api.keygen(folder, key, parameters, relin, elements, error, chosen, report, backend=backend, mp_spdz=mp_spdz, link=link, **more)
     print_reports(result.reports)
-    lines, public = scheme_of(result.info).made(key, result.folder, result.info)
+    lines, public = scheme_of(result.info).texts.made(key, result.folder, result.info)
     for line in lines:
         console.print(line, markup=False)
     emit({

@@ -42,7 +42,7 @@ def listed(context: typer.Context) -> None:
     sets: list[dict[str, object]] = []
     for name in api.parameter_set_names():
         chosen = api.load_parameters(name, warn=False)
-        line, details = scheme_of(chosen).describe_set(chosen)
+        line, details = scheme_of(chosen).texts.parameter_set(chosen)
         printed.print(f"{name:24} {line}", markup=False)
         sets.append({"name": name, **details})
     emit({"parameters": sets})

@@ -86,7 +86,7 @@ def keygen(
     with progress_bars() as report:
         result = toprf_keygen(folder, key, report, prf)
     print_reports(result.reports)
-    for line in scheme_of(result.info).made(key, result.folder, result.info)[0]:
+    for line in scheme_of(result.info).texts.made(key, result.folder, result.info)[0]:
         console.print(line, markup=False)
     emit({"key": key, "prf": prf, "key_id": result.info.key_id, "folder": result.folder, "costs": costs(result.reports)})
 

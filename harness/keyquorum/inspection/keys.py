@@ -15,8 +15,8 @@ from .private import AGAIN, folder_lines
 
 
 def _key_lines(info: KeyInfo) -> list[str]:
-    first, *more = scheme_of(info).describe_key(info)
-    return [first, f"made by {info.parties} parties, {info.protocol}, threshold {info.threshold}{scheme_of(info).describe_noise(info)}", *more]
+    first, *more = scheme_of(info).texts.key(info)
+    return [first, f"made by {info.parties} parties, {info.protocol}, threshold {info.threshold}{scheme_of(info).texts.noise(info)}", *more]
 
 
 def _key_details(info: KeyInfo) -> dict[str, object]:
@@ -27,7 +27,7 @@ def _key_folder(candidate: Candidate) -> Report:
     path = candidate.path
     info = load_key(path)
     scheme = scheme_of(info)
-    lines = [*_key_lines(info), *scheme.describe_state(path, info)]
+    lines = [*_key_lines(info), *scheme.texts.state(path, info)]
     whole = (path / "share-0.kqs").exists()
     for i, (name, digest) in enumerate(info.files.items()):
         if (path / name).exists() or i == 0 or whole:  # a copy has the public key at least

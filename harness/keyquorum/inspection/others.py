@@ -36,7 +36,7 @@ def _job(candidate: Candidate) -> Report:
 
 def _parameters(candidate: Candidate) -> Report:
     set_ = load_parameters(candidate.path, warn=False)
-    lines = [f"parameter set {set_.name}: {scheme_of(set_).describe_file(set_)}"]
+    lines = [f"parameter set {set_.name}: {scheme_of(set_).texts.file(set_)}"]
     return Report(lines, details={"parameters": set_.name, "scheme": set_.scheme})
 
 

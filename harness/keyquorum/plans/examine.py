@@ -71,7 +71,7 @@ def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[KeyInf
     scheme.check_public(folder, info)
     for name in info.files:
         check_public_file(folder, info, name)
-    said = scheme.describe_shares(info)
+    said = scheme.texts.shares(info)
     limit = info.most_decryptions(EXACT)
     if limit is not None:
         said += f", {decryptions_used(folder, info)} of {limit} decryptions used"

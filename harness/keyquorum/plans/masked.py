@@ -12,7 +12,7 @@ from keyquorum.schemes.keys import Parameters
 
 def warn_of_rounding(name: str, parameters: Parameters) -> None:
     """Warns with SecurityWarning where a rounding is chosen whose errors leak the secret."""
-    limit = encryption_of(parameters).masked_limit(parameters) if name == MASKED else ""
+    limit = encryption_of(parameters).texts.masked_limit(parameters) if name == MASKED else ""
     if not limit:
         return
     warnings.warn(

@@ -42,7 +42,7 @@ def encryption_of(thing: KeyInfo | Parameters | KeyRequest) -> AnyEncryption:
     """The scheme of a key, a parameter set, or a request, for encryption and decryption. Raises ParameterError for keys of other use."""
     scheme = scheme_of(thing)
     if not isinstance(scheme, Scheme):
-        raise ParameterError(f"keys of {scheme.title} encrypt nothing: {scheme.instead}")
+        raise ParameterError(f"keys of {scheme.title} encrypt nothing: {scheme.texts.instead}")
     return scheme
 
 

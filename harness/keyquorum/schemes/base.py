@@ -7,6 +7,7 @@ Key generation, decryption, pools, the served committee, ``inspect``, the API an
 * :class:`.KeyRequest`: a key to be made, with the options of its scheme; it refuses what cannot be made.
 * :class:`.KeyInfo`: metadata of a key, and the shared vectors of its secret (:class:`.SecretVector`).
 * :class:`.KeyMaterial`: a key in memory: metadata, public files, and this party's shares.
+* :class:`.Texts`: what people are told (:mod:`.texts`).
 * :class:`.Variant`: a rounding, its preprocessing, and how it uses it.
 * :class:`KeyScheme`: reads all of these, and makes keys.
 * :class:`Scheme`: of encryption; reads ciphertexts as well, computes phases, and plaintexts from rounded phases.
@@ -20,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +35,13 @@ from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import PaddedOutput, Variant
 
 from .keys import K, KeyInfo, KeyMaterial, KeyRequest, P, Parameters, Plain, R
+from .texts import C, KeyTexts, Texts
 
 Words = NDArray[np.uint64]
 EXACT = "round_ltz_circuit"
 """The rounding that is never wrong, which every scheme with roundings has."""
 MASKED = "round_mask_open"
 """A rounding that is sometimes wrong, with errors that depend on the noise."""
-
-
-C = TypeVar("C")
 
 
 class ErrorBound(Protocol):
@@ -88,20 +87,24 @@ class KeyScheme(ABC, Generic[K, P, R]):
     """A scheme as far as its keys go: parameter sets, generation, storage, ``inspect``. Its classes: ``K`` of the metadata of keys, ``P`` of parameter
     sets, ``R`` of requests for keys. What keys are for is in subclasses: joint decryption (:class:`Scheme`), or evaluation of a function of the key (:mod:`keyquorum.schemes.prf`).
 
-    ``title``: for people; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
+    ``texts``: what people are told; ``names``: of the schemes as parameter sets have them; ``order``: schemes of lower order come first in lists, and the first
     one gets files that no other claims; ``job_fields``: what a ``keygen`` job has besides the fields of all schemes, with types;
-    ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``; ``instead``: what to do with keys that encrypt nothing.
+    ``file_fields``: fields by which a TOML file is known as a parameter set, besides ``scheme``.
     """
 
-    title: ClassVar[str]
+    texts: KeyTexts[K, P]
     names: ClassVar[tuple[str, ...]]
     order: ClassVar[int]
     job_fields: ClassVar[Mapping[str, type]] = {}
     file_fields: ClassVar[tuple[str, ...]] = ()
-    instead: ClassVar[str] = ""
     subset_vectors: ClassVar[int] = 0
     """Secret vectors, the first ones, of which subsets of parties can have shares (:mod:`keyquorum.schemes.subset_shares`), to use the key without the
     others; 0: there are no such shares."""
+
+    @property
+    def title(self) -> str:
+        """The scheme's name for people."""
+        return self.texts.title
 
     # Parameter sets
 
@@ -113,14 +116,6 @@ class KeyScheme(ABC, Generic[K, P, R]):
     def load(self, name_or_path: str | Path, warn: bool = True) -> P:
         """A shipped set by name, or a set of a TOML file. ``warn``: with SecurityWarning, of a set without claimed security.
         Raises UnknownParameterSetError or ParameterError."""
-
-    @abstractmethod
-    def describe_set(self, parameters: P) -> tuple[str, Plain]:
-        """What ``keyquorum parameters`` says of a set after its name: a line, and plain data."""
-
-    def describe_file(self, parameters: P) -> str:
-        """What ``keyquorum inspect`` says of a TOML file with a set."""
-        return self.describe_set(parameters)[0]
 
     # Keys
 
@@ -152,25 +147,9 @@ class KeyScheme(ABC, Generic[K, P, R]):
         """Refuses public files of a new key, beyond their hashes, before it counts: every party checks what it wrote, without all of it in memory. Raises
         KeyFileError."""
 
-    def describe_shares(self, info: K) -> str:
-        """What a party has of a key, for people: its shares and the names of the public files."""
-        return f"{len(info.secrets)} shares, {', '.join(info.files)}"
-
     @abstractmethod
     def kinds(self) -> tuple[Kind, ...]:
         """Kinds of files of the scheme, in the order in which ``keyquorum inspect`` tries them."""
-
-    @abstractmethod
-    def describe_key(self, info: K) -> list[str]:
-        """What ``keyquorum inspect`` says of a key's metadata: a first line with key id and parameter set, and more."""
-
-    def describe_noise(self, info: K) -> str:
-        """What follows the line about the committee, as the distribution of the key's noise."""
-        return ""
-
-    def describe_state(self, folder: Path, info: K) -> list[str]:
-        """The state of a key beside the metadata, such as decryptions used. Raises KeyFileError for damaged files."""
-        return []
 
     def exported(self, info: K) -> dict[str, bytes]:
         """Files that go into an exported key folder besides metadata and public files."""
@@ -185,10 +164,6 @@ class KeyScheme(ABC, Generic[K, P, R]):
         if steps:
             raise ParameterError(f"--step is for Galois keys of SEAL, and {parameters.name} is a set of {self.title}: leave it out")
         return ()
-
-    @abstractmethod
-    def made(self, key: str, folder: Path, info: K) -> tuple[list[str], Plain]:
-        """What ``keyquorum keygen`` says of a new key ``key`` in ``folder``: lines, and plain data of its own."""
 
     def check_backend(self, parameters: P, backend: str, link: str | None) -> None:
         """Refuses a backend, or simulated links, with which the scheme makes no keys. Raises ParameterError."""
@@ -208,6 +183,7 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
     whether ciphertext files name their key; ``verified``: whether committees that verify products decrypt with what they promise.
     """
 
+    texts: Texts[K, P, C]
     batch: ClassVar[int]
     most_asked: ClassVar[int] = 1
     names_key: ClassVar[bool] = False
@@ -266,10 +242,6 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
     @abstractmethod
     def item_count(self, info: K, ciphertext: C) -> int:
         """Items of the pool that a ciphertext file takes."""
-
-    def describe_plaintext(self, ciphertext: C) -> str:
-        """What is in the plaintext file of a ciphertext file, for people."""
-        return "a plaintext"
 
     def errors(self, info: K, paths: Sequence[Path]) -> Sequence[ErrorBound] | None:
         """The error that joint decryption adds to each ciphertext file; None for exact schemes."""
@@ -354,10 +326,6 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
     @abstractmethod
     def variant(self, committee: Committee, rounding: str, parameters: P, width: int, levels: int) -> Variant:
         """A rounding for a set, with the preprocessing of a committee. Raises ParameterError for a committee that cannot."""
-
-    @abstractmethod
-    def masked_limit(self, parameters: P) -> str:
-        """The limit of decryptions by :data:`MASKED`, whose errors leak the secret, as a text; empty for a set without that rounding."""
 
 
 AnyScheme = KeyScheme[KeyInfo, Parameters, KeyRequest]

@@ -24,6 +24,7 @@ from .key_folder import METADATA, holds_a_key, load_key, load_public_file
 from .keys import KeyInfo, Plain, R, SecretVector
 from .lwe.ciphertexts import LweCiphertextScheme
 from .lwe.key import domain_of
+from .lwe.texts import LweCiphertextTexts
 
 I = TypeVar("I", bound="SeededKeyInfo[Any]")  # noqa: E741
 Write = Callable[[Words], None]
@@ -121,6 +122,13 @@ class SeededKeys(Generic[I, P, F]):
             frame.compare()
 
 
+class SeededTexts(LweCiphertextTexts[I, P]):
+    """Texts about such keys."""
+
+    def shares(self, info: I) -> str:
+        return f"2 shares of {self.title}, {', '.join(info.files)}"
+
+
 class SeededScheme(LweCiphertextScheme[I, P, R], Generic[I, P, R, F]):
     """A scheme of such keys."""
 
@@ -154,4 +162,4 @@ class SeededScheme(LweCiphertextScheme[I, P, R], Generic[I, P, R, F]):
         return 1
 
 
-__all__ = ["SeededKeyInfo", "SeededKeys", "SeededScheme", "Write"]
+__all__ = ["SeededKeyInfo", "SeededKeys", "SeededScheme", "SeededTexts", "Write"]

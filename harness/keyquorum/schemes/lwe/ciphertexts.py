@@ -129,9 +129,6 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
     def item_count(self, info: K, ciphertext: LweCiphertexts) -> int:
         return ciphertext.count
 
-    def describe_plaintext(self, ciphertext: LweCiphertexts) -> str:
-        return f"{ciphertext.count} messages"
-
     def pooled(self, info: K, wanted: bool) -> bool:
         return True
 

@@ -21,8 +21,7 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.base import EXACT, Decrypted, Scheme, Words
-from keyquorum.schemes.counts import decryptions_used
+from keyquorum.schemes.base import Decrypted, Scheme, Words
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
 from keyquorum.sharing.field_variant import FieldVariant
 from keyquorum.sharing.noise_check import noise_within
@@ -38,15 +37,15 @@ from .files import CiphertextFile, decode_file, encrypt_to
 from .inspect import KINDS
 from .key import PARMS, SealKeyInfo
 from .keygen import SealRequest, generate
-from .masked import MASKED, masked_limit, most_masked
-from .noise import default_bits
+from .masked import MASKED
 from .phases import exact_summands
-from .policy import FloodPolicy, promise
+from .policy import FloodPolicy
 from .precision import Precision, key_precision
 from .receipts import check_noise, check_receipt
 from .recognise import ciphertext_of
 from .ring import padded_output
 from .ring_variant import RingVariant, ring_variant
+from .texts import SealTexts
 from .variant import SealVariant, seal_variant
 
 PLAINTEXT_HEADER = 4096
@@ -61,7 +60,7 @@ def _own(parameters: Parameters) -> ParameterSet:
 class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     """Keys for unmodified SEAL: exact decryption of BFV and BGV, flooded decryption of CKKS."""
 
-    title = "SEAL"
+    texts = SealTexts()
     names = ("bfv", "bgv", "ckks")
     order = 0
     job_fields = {"relin": bool, "galois_elements": list, "error_law": str, "policy": dict}  # noqa: RUF012
@@ -76,21 +75,6 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     def load(self, name_or_path: str | Path, warn: bool = True) -> ParameterSet:
         """See :class:`.Scheme`."""
         return load(name_or_path, warn)
-
-    def describe_set(self, parameters: Parameters) -> tuple[str, Plain]:
-        """See :class:`.Scheme`."""
-        p = _own(parameters)
-        primes = [q.bit_length() for q in p.coeff_modulus]
-        plain = f" t={p.plain_modulus}" if p.plain_modulus else f" scale=2^{p.scale_bits} noise=2^{default_bits(p)}"
-        own = {"plain_modulus": p.plain_modulus} if p.plain_modulus else {"scale_bits": p.scale_bits, "noise_bits": default_bits(p)}
-        line = f"{p.scheme:4} N={p.ring_degree:<6} [{','.join(map(str, primes))}]{plain} security={p.security}"
-        return line, {"scheme": p.scheme, "ring_degree": p.ring_degree, "prime_bits": primes, **own, "security": p.security}
-
-    def describe_file(self, parameters: Parameters) -> str:
-        """See :class:`.Scheme`."""
-        p = _own(parameters)
-        bits = ",".join(str(q.bit_length()) for q in p.coeff_modulus)
-        return f"{p.scheme}, N = {p.ring_degree}, primes of {bits} bits, security {p.security}"
 
     def request(self, parameters: Parameters, options: Mapping[str, object]) -> SealRequest:
         """See :class:`.Scheme`. ``relin``, ``galois_elements``, ``error_law``, ``policy``: see :class:`.SealRequest`."""
@@ -121,38 +105,9 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         """See :class:`.Scheme`."""
         return KINDS
 
-    def describe_key(self, info: SealKeyInfo) -> list[str]:
-        """See :class:`.Scheme`."""
-        p = info.parameters
-        return [
-            f"key {info.key_id}, {p.scheme} {p.name}, N = {p.ring_degree}",
-            f"relinearisation key: {'yes' if info.relin else 'no'}; Galois elements: {list(info.galois_elements) or 'none'}",
-        ]
-
     def undecryptable(self, info: SealKeyInfo, committee: Committee) -> str:
         """See :class:`.Scheme`."""
         return undecryptable(info.parameters, info.policy, committee)
-
-    def describe_noise(self, info: SealKeyInfo) -> str:
-        """See :class:`.Scheme`."""
-        return f", error law {info.error_law}"
-
-    def describe_state(self, folder: Path, info: SealKeyInfo) -> list[str]:
-        """See :class:`.Scheme`."""
-        counted = (folder / "decryptions.json").exists()
-        if info.parameters.scheme != "ckks":
-            if not counted:
-                return []
-            most = most_masked(info.parameters)
-            return [f"{decryptions_used(folder, info)} of {most:,} decryptions by {MASKED} used; those of {EXACT} are not counted"]
-        lines = [promise(info.policy)]
-        if counted or list(folder.glob("share-*.kqs")):  # not a copy of the public files
-            lines = [f"{lines[0]}; {decryptions_used(folder, info)} of {info.policy.decryptions} decryptions used"]
-        lines += [f"WARNING: {weakness}" for weakness in info.policy.weaknesses(info.parameters)]
-        lines.append(f"at scale 2^{info.parameters.scale_bits}: {key_precision(info).text()}")
-        if info.policy.approvals:
-            lines.append("ciphertexts must be approved at every party (keyquorum approve), with a noise up to that bound")
-        return lines
 
     def exported(self, info: SealKeyInfo) -> dict[str, bytes]:
         """See :class:`.Scheme`."""
@@ -174,13 +129,6 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     def rotations(self, parameters: Parameters, steps: Sequence[int]) -> tuple[int, ...]:
         """See :class:`.Scheme`."""
         return galois_elements(steps, _own(parameters).ring_degree)
-
-    def made(self, key: str, folder: Path, info: SealKeyInfo) -> tuple[list[str], Plain]:
-        """See :class:`.Scheme`."""
-        lines, error = [f"key {key} ({info.key_id}): public files in {folder}"], self.key_error(info)
-        if error is not None:
-            lines += [f"{info.parameters.name}, scale 2^{info.parameters.scale_bits}: {error.text()}", promise(info.policy)]
-        return lines, {}
 
     def key_error(self, info: SealKeyInfo) -> Precision | None:
         """See :class:`.Scheme`. At the scale of the parameter set."""
@@ -330,10 +278,6 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         if committee.verifies_products and committee.ring_protocol is None:
             return field_variant(committee, rounding, _own(parameters))
         return seal_variant(committee, rounding, _own(parameters))
-
-    def masked_limit(self, parameters: Parameters) -> str:
-        """See :class:`.Scheme`."""
-        return masked_limit(_own(parameters))
 
 
 SCHEME = SealScheme()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from keyquorum.fhe.lwe import LweCiphertexts, TfheParameters, is_lwe
-from keyquorum.fhe.lwe_sets import security_of
 from keyquorum.fhe.tfhe import KeyFile
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
@@ -15,7 +14,7 @@ from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EncryptedFile
-from keyquorum.schemes.keys import KeyMaterial, Plain
+from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seeded_keys import SeededScheme
@@ -23,6 +22,7 @@ from keyquorum.schemes.seeded_keys import SeededScheme
 from .inspect import KINDS
 from .key import TFHE_KEYS, TfheKeyInfo, sharing_of
 from .keygen import TfheRequest, generate
+from .texts import TfheTexts
 
 REFUSED = {
     "round_mask_open": "the noise of an evaluated ciphertext (2^49 of 2^59) makes it wrong once in about 1,200 decryptions, and its errors leak the secret",
@@ -34,7 +34,7 @@ REFUSED = {
 class TfheScheme(SeededScheme[TfheKeyInfo, TfheParameters, TfheRequest, KeyFile]):
     """Keys for TFHE-rs, and decryption of its ciphertexts."""
 
-    title = "TFHE"
+    texts = TfheTexts()
     names = ("tfhe",)
     order = 2
     job_fields: ClassVar[Mapping[str, type]] = {"noise_method": str}
@@ -43,13 +43,6 @@ class TfheScheme(SeededScheme[TfheKeyInfo, TfheParameters, TfheRequest, KeyFile]
     request_type = TfheRequest
     subset_vectors = 1
 
-    def describe_set(self, parameters: TfheParameters) -> tuple[str, Plain]:
-        p = parameters
-        message = p.plain_bits - p.carry_bits
-        line = f"tfhe n={p.lwe_dimension:<6} N={p.dimension} q=2^64 message={message} carry={p.carry_bits} padding={p.padding_bits}"
-        names = ("scheme", "lwe_dimension", "dimension", "modulus", "plain_bits", "carry_bits", "padding_bits", "lwe_noise", "glwe_noise")
-        return line, {**{name: getattr(p, name) for name in names}, **security_of(p)}
-
     def generate(
         self, context: PartyContext, request: TfheRequest, seed: bytes | None = None, folder: Path | None = None
     ) -> KeyMaterial[TfheKeyInfo]:
@@ -57,23 +50,6 @@ class TfheScheme(SeededScheme[TfheKeyInfo, TfheParameters, TfheRequest, KeyFile]
 
     def kinds(self) -> tuple[Kind, ...]:
         return KINDS
-
-    def describe_key(self, info: TfheKeyInfo) -> list[str]:
-        p = info.parameters
-        return [
-            f"TFHE key {info.key_id}, {p.name}, n = {p.lwe_dimension}, N = {p.dimension}, q = 2^64, {p.plain_bits} bits a block",
-            f"public keys for TFHE-rs: {', '.join(info.files)}",
-        ]
-
-    def describe_shares(self, info: TfheKeyInfo) -> str:
-        return f"2 shares of TFHE, {', '.join(info.files)}"
-
-    def made(self, key: str, folder: Path, info: TfheKeyInfo) -> tuple[list[str], Plain]:
-        lines = [
-            f"key {key}: shares of both secrets; public keys for TFHE-rs in {folder}: {', '.join(self.keys.files.names)}",
-            f"keyquorum tfhe keys {folder} OUT makes keys of TFHE-rs from them",
-        ]
-        return lines, {"public": [folder / name for name in self.keys.files.names]}
 
     def encrypt_to(self, folder: Path, info: TfheKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
         # TFHE-rs encrypts, under its own form of the public key.
@@ -93,10 +69,6 @@ class TfheScheme(SeededScheme[TfheKeyInfo, TfheParameters, TfheRequest, KeyFile]
                 f"{parameters.name}: {rounding} is not for these ciphertexts, {REFUSED[rounding]}: take round_ltz_circuit or round_ltz_table"
             )
         return super().variant(committee, rounding, parameters, width, levels)
-
-    def masked_limit(self, parameters: TfheParameters) -> str:
-        # There is no such rounding.
-        return ""
 
 
 SCHEME = TfheScheme()

@@ -25,6 +25,7 @@ from keyquorum.schemes.base import EXACT, Decrypted, EncryptedFile, Scheme, Word
 from keyquorum.schemes.key_folder import load_public_file
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Plain, SecretVector
 from keyquorum.schemes.lwe.variant import LweVariant, messages_of
+from keyquorum.schemes.texts import Texts
 from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant, combine
 
@@ -78,8 +79,13 @@ class ToyRequest(KeyRequest):
         return Needs(10**6, 1000)
 
 
+class ToyTexts(Texts[ToyKeyInfo, ToyParameters, LweCiphertexts]):
+    title = "toys"
+
+
 class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
-    title, names, order, batch, most_asked = "toys", ("toy",), 9, 16, 64
+    texts = ToyTexts()
+    names, order, batch, most_asked = ("toy",), 9, 16, 64
     job_fields = {"noise": int}  # noqa: RUF012
 
     def set_names(self) -> list[str]:
@@ -87,9 +93,6 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
 
     def load(self, name_or_path: str | Path, warn: bool = True) -> ToyParameters:
         return SETS[str(name_or_path)]
-
-    def describe_set(self, parameters: ToyParameters) -> tuple[str, Plain]:
-        return "toy", {"scheme": "toy"}
 
     def request(self, parameters: ToyParameters, options: Mapping[str, object]) -> ToyRequest:
         return ToyRequest(parameters, int(str(options.get("noise", 3))))
@@ -131,12 +134,6 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
 
     def kinds(self) -> tuple[Kind, ...]:
         return (Kind("toy", lambda c: c.head[:8] == MAGIC, lambda c: Report(["a file of toys"]), ("toy",)),)
-
-    def describe_key(self, info: ToyKeyInfo) -> list[str]:
-        return [f"toy key {info.key_id}"]
-
-    def made(self, key: str, folder: Path, info: ToyKeyInfo) -> tuple[list[str], Plain]:
-        return [f"toy {key}"], {}
 
     def encrypt_to(self, folder: Path, info: ToyKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
         header, body = unpack(load_public_file(folder, info, PUBLIC))
@@ -207,9 +204,6 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
 
     def variant(self, committee: Committee, rounding: str, parameters: ToyParameters, width: int, levels: int) -> LweVariant:
         return LweVariant(rounding, parameters.lwe, width, levels, triples=rounding == EXACT and committee.rounds_with_triples)
-
-    def masked_limit(self, parameters: ToyParameters) -> str:
-        return "toys may do anything"
 
 
 def _small(key: LwePublicKey, messages: Any) -> LweCiphertexts:
