@@ -211,14 +211,15 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
         """The content of a ciphertext file as it is; ``what`` names it in errors. Raises CiphertextError or SealFormatError for what is none, of
         another key if the file names its key, or states more noise than the rounding takes."""
 
-    @abstractmethod
     def read_ciphertext(self, info: K, path: Path, data: bytes, rounding: str) -> C:
-        """The content of a ciphertext file, ready for joint decryption. Raises CiphertextError or SealFormatError, which name ``path``, for what is
-        none, damaged, of another key, or known to have more noise than the rounding takes."""
+        """The content of a ciphertext file, ready for joint decryption. Raises CiphertextError or SealFormatError, which name ``path``, for data that
+        are not a ciphertext, damaged, of another key, or known to have more noise than the rounding takes. The default: :meth:`parse`."""
+        return self.parse(info, data, str(path), rounding)
 
-    @abstractmethod
     def check_decryption(self, info: K, ciphertexts: Sequence[C], receiver: int, rounding: str) -> None:
-        """Refuses what cannot be decrypted, from what is public alone. Raises ParameterError or CiphertextError."""
+        """Refuses what cannot be decrypted, from what is public alone. Raises ParameterError or CiphertextError. The default: the receiver is a party."""
+        if not 0 <= receiver < info.parties:
+            raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
 
     def check_accepted(self, folder: Path, info: K, paths: Sequence[Path], digests: Sequence[str]) -> None:
         """Refuses ciphertexts (SHA-256 in ``digests``) that this party has not agreed to decrypt, where keys want that. Raises ApprovalError."""
@@ -281,9 +282,9 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
     def check_served(self, committee: Committee, rounding: str) -> None:
         """Refuses what a served committee, which counts no decryptions and has receivers outside, cannot do. Raises ParameterError."""
 
-    @abstractmethod
     def unit(self, parameters: P) -> int:
         """Items of the pool that a ciphertext takes."""
+        return 1
 
     @abstractmethod
     def request_limit(self, parameters: P) -> int:

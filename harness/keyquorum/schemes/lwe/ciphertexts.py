@@ -116,13 +116,6 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
         ciphertexts.check_rounding(rounding, what)
         return ciphertexts
 
-    def read_ciphertext(self, info: K, path: Path, data: bytes, rounding: str) -> LweCiphertexts:
-        return self.parse(info, data, str(path), rounding)
-
-    def check_decryption(self, info: K, ciphertexts: Sequence[LweCiphertexts], receiver: int, rounding: str) -> None:
-        if not 0 <= receiver < info.parties:
-            raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
-
     def plaintext_size(self, info: K, ciphertext: LweCiphertexts) -> int:
         return NUMBER * ciphertext.count + 64 + sum(len(name) + 4 for name in ciphertext.types)
 
@@ -160,9 +153,6 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
             raise ParameterError(
                 f"{rounding} tells of the noise, and so of the secret key, to receivers outside: {committee.protocol} serves LWE with {others}"
             )
-
-    def unit(self, parameters: L) -> int:
-        return 1
 
     def request_limit(self, parameters: L) -> int:
         return MOST_CIPHERTEXTS * 8 * (parameters.dimension + 1) + 4096

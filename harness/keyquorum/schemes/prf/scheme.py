@@ -9,7 +9,7 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import KeyScheme
-from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
+from keyquorum.schemes.keys import KeyMaterial, Plain
 
 from .evaluations import start_evaluations
 from .inspect import KINDS
@@ -30,16 +30,13 @@ class PrfScheme(KeyScheme[PrfKeyInfo, PrfParameters, PrfRequest]):
     subset_vectors = 1
 
     def set_names(self) -> list[str]:
-        """See :class:`.KeyScheme`."""
         return list(PRF_SETS)
 
     def load(self, name_or_path: str | Path, warn: bool = True) -> PrfParameters:
-        """See :class:`.KeyScheme`. There are shipped sets alone."""
+        # All sets are shipped.
         return prf_parameters(str(name_or_path))
 
-    def request(self, parameters: Parameters, options: Mapping[str, object]) -> PrfRequest:
-        """See :class:`.KeyScheme`."""
-        assert isinstance(parameters, PrfParameters)
+    def request(self, parameters: PrfParameters, options: Mapping[str, object]) -> PrfRequest:
         for name in ("galois_elements", "policy"):
             if options.get(name):
                 raise ParameterError(f"{name} is for keys of SEAL, and {parameters.name} is a set of {self.title}: leave it out")
@@ -49,28 +46,21 @@ class PrfScheme(KeyScheme[PrfKeyInfo, PrfParameters, PrfRequest]):
         return PrfRequest(parameters)
 
     def request_from_job(self, job: Plain) -> PrfRequest:
-        """See :class:`.KeyScheme`."""
         return PrfRequest.from_json(job)
 
     def key_from_json(self, data: Plain) -> PrfKeyInfo:
-        """See :class:`.KeyScheme`."""
         return PrfKeyInfo.from_json(data)
 
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[PrfKeyInfo]:
-        """See :class:`.KeyScheme`."""
-        assert isinstance(request, PrfRequest)
+    def generate(self, context: PartyContext, request: PrfRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[PrfKeyInfo]:
         return generate(context, request, seed)
 
     def start(self, folder: Path, info: PrfKeyInfo) -> None:
-        """See :class:`.KeyScheme`. An empty count of evaluations."""
         start_evaluations(folder, info.key_id)
 
     def kinds(self) -> tuple[Kind, ...]:
-        """See :class:`.KeyScheme`."""
         return KINDS
 
-    def check_backend(self, parameters: Parameters, backend: str, link: str | None) -> None:
-        """See :class:`.KeyScheme`."""
+    def check_backend(self, parameters: PrfParameters, backend: str, link: str | None) -> None:
         if backend != "embedded" or link is not None:
             raise ParameterError(f"{parameters.name}: keys of {self.title} are made on the embedded engine: leave out --backend and --link")
 

@@ -22,7 +22,7 @@ from keyquorum.model.inspected import Kind
 from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import Decrypted, Scheme, Words
-from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Parameters, Plain
+from keyquorum.schemes.keys import KeyMaterial, Plain
 from keyquorum.sharing.field_variant import FieldVariant
 from keyquorum.sharing.noise_check import noise_within
 from keyquorum.sharing.randomness import wipe
@@ -52,11 +52,6 @@ PLAINTEXT_HEADER = 4096
 """Bytes of a plaintext beside its coefficients, at most."""
 
 
-def _own(parameters: Parameters) -> ParameterSet:
-    assert isinstance(parameters, ParameterSet)
-    return parameters
-
-
 class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     """Keys for unmodified SEAL: exact decryption of BFV and BGV, flooded decryption of CKKS."""
 
@@ -69,15 +64,12 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     verified = True
 
     def set_names(self) -> list[str]:
-        """See :class:`.Scheme`."""
         return list_parameter_sets()
 
     def load(self, name_or_path: str | Path, warn: bool = True) -> ParameterSet:
-        """See :class:`.Scheme`."""
         return load(name_or_path, warn)
 
-    def request(self, parameters: Parameters, options: Mapping[str, object]) -> SealRequest:
-        """See :class:`.Scheme`. ``relin``, ``galois_elements``, ``error_law``, ``policy``: see :class:`.SealRequest`."""
+    def request(self, parameters: ParameterSet, options: Mapping[str, object]) -> SealRequest:
         given = {name: value for name, value in options.items() if value is not None}
         unknown = sorted(set(given) - {"relin", "galois_elements", "error_law", "policy"})
         if unknown:
@@ -86,35 +78,29 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         relin, law = given.get("relin", True), given.get("error_law", "cbd")
         if not (isinstance(policy, FloodPolicy) and isinstance(elements, Sequence) and isinstance(law, str)):
             raise ParameterError("a policy, Galois elements or an error law of another type: see keyquorum.keygen")
-        return SealRequest(_own(parameters), bool(relin), tuple(elements), law, policy)
+        return SealRequest(parameters, bool(relin), tuple(elements), law, policy)
 
     def request_from_job(self, job: Plain) -> SealRequest:
-        """See :class:`.Scheme`."""
         return SealRequest.from_json(job)
 
-    def generate(self, context: PartyContext, request: KeyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[SealKeyInfo]:
-        """See :class:`.Scheme`."""
-        assert isinstance(request, SealRequest)
+    def generate(
+        self, context: PartyContext, request: SealRequest, seed: bytes | None = None, folder: Path | None = None
+    ) -> KeyMaterial[SealKeyInfo]:
         return generate(context, request, seed)
 
     def key_from_json(self, data: Plain) -> SealKeyInfo:
-        """See :class:`.Scheme`."""
         return SealKeyInfo.from_json(data)
 
     def kinds(self) -> tuple[Kind, ...]:
-        """See :class:`.Scheme`."""
         return KINDS
 
     def undecryptable(self, info: SealKeyInfo, committee: Committee) -> str:
-        """See :class:`.Scheme`."""
         return undecryptable(info.parameters, info.policy, committee)
 
     def exported(self, info: SealKeyInfo) -> dict[str, bytes]:
-        """See :class:`.Scheme`."""
         return {PARMS: write_parms(info.parameters)}
 
     def warnings(self, info: SealKeyInfo) -> list[str]:
-        """See :class:`.Scheme`."""
         found = info.policy.weaknesses(info.parameters)
         if protocol_named(info.protocol).macs and info.parameters.scheme != "ckks" and not info.ring_secret:
             found.append(
@@ -126,59 +112,51 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
             )
         return found
 
-    def rotations(self, parameters: Parameters, steps: Sequence[int]) -> tuple[int, ...]:
-        """See :class:`.Scheme`."""
-        return galois_elements(steps, _own(parameters).ring_degree)
+    def rotations(self, parameters: ParameterSet, steps: Sequence[int]) -> tuple[int, ...]:
+        return galois_elements(steps, parameters.ring_degree)
 
     def key_error(self, info: SealKeyInfo) -> Precision | None:
-        """See :class:`.Scheme`. At the scale of the parameter set."""
+        # The error is at the scale of the parameter set.
         return key_precision(info) if info.parameters.scheme == "ckks" else None
 
     def encrypt_to(self, folder: Path, info: SealKeyInfo, values: Any, output: Path, bound: float | None = None) -> CiphertextFile:
-        """See :class:`.Scheme`."""
         return encrypt_to(folder, info, values, output, bound)
 
     def decode_file(self, info: SealKeyInfo, path: Path, count: int = 0) -> tuple[Numbers, Precision | None]:
-        """See :class:`.Scheme`."""
         return decode_file(info, path, count)
 
     def recognises(self, head: bytes) -> bool:
-        """See :class:`.Scheme`. SEAL's keys and plaintexts begin as its ciphertexts do."""
+        # SEAL's keys and plaintexts begin as its ciphertexts do.
         return False
 
     def parse(self, info: SealKeyInfo, data: bytes, what: str, rounding: str) -> Ciphertext:
-        """See :class:`.Scheme`."""
         return read_ciphertext(info.parameters, data, what)
 
     def read_ciphertext(self, info: SealKeyInfo, path: Path, data: bytes, rounding: str) -> Ciphertext:
-        """See :class:`.Scheme`. BFV and BGV are switched to the last level."""
+        # BFV and BGV are switched to the last level.
         ciphertext = decrypt.ready_to_decrypt(info, data, str(path))
         check_receipt(path, data, info)
         check_noise(path, data, info)
         return ciphertext
 
     def check_decryption(self, info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str) -> None:
-        """See :class:`.Scheme`."""
         decrypt.check_decryption(info, ciphertexts, receiver, rounding)
 
     def check_accepted(self, folder: Path, info: SealKeyInfo, paths: Sequence[Path], digests: Sequence[str]) -> None:
-        """See :class:`.Scheme`."""
         check_approved(folder, info, paths, digests)
 
     def vectors_needed(self, info: SealKeyInfo, ciphertexts: Sequence[Ciphertext]) -> int | None:
-        """See :class:`.Scheme`. Those of the primes of the highest level, or all where one is modulo 2^64."""
+        # The first vectors are modulo the primes of the levels; one modulo 2^64 is the last.
         if info.ring_secret:
             return None
         return max((c.level_primes for c in ciphertexts), default=1)
 
     def checks_noise(self, info: SealKeyInfo) -> bool:
-        """See :class:`.Scheme`. Of BFV and BGV."""
         return info.parameters.scheme != "ckks"
 
     def noise_within(
         self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int
     ) -> bool | None:
-        """See :class:`.Scheme`."""
         group, names, set_ = RoundingGroup.of(context, info.threshold, receiver), list[KeyTest](), info.parameters
         u = exact_summands(context, info, shares[0], group, ciphertexts, names=names)
         try:
@@ -187,28 +165,27 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
             wipe(u)
 
     def plaintext_size(self, info: SealKeyInfo, ciphertext: Ciphertext) -> int:
-        """See :class:`.Scheme`."""
         return 8 * info.parameters.ring_degree * ciphertext.level_primes + PLAINTEXT_HEADER
 
     def item_count(self, info: SealKeyInfo, ciphertext: Ciphertext) -> int:
-        """See :class:`.Scheme`. One a coefficient."""
+        # Each coefficient takes an item.
         return info.parameters.ring_degree
 
     def errors(self, info: SealKeyInfo, paths: Sequence[Path]) -> list[Precision] | None:
-        """See :class:`.Scheme`."""
         if info.parameters.scheme != "ckks":
             return None
         return [key_precision(info, read_ciphertext(info.parameters, path.read_bytes(), str(path)).scale) for path in paths]
 
     def rounds(self, info: SealKeyInfo) -> bool:
-        """See :class:`.Scheme`. CKKS results are flooded."""
+        # CKKS results are flooded.
         return info.parameters.scheme != "ckks"
 
     def phases(
         self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[Persistence], variant: Variant,
         ciphertexts: Sequence[Ciphertext], keep: bool = False,
     ) -> Words:  # fmt: skip
-        """See :class:`.Scheme`. [2, parts, items]: modulo 2^l, and modulo t. Over prime fields alone [1, parts, items]: modulo q. In one ring with MACs [2, items words]: modulo 2^64."""
+        # Shapes: [2, parts, items], modulo 2^l and modulo t; over prime fields alone [1, parts, items], modulo q; in one ring with MACs
+        # [2, items words], modulo 2^64.
         if isinstance(variant, RingVariant):
             return variant.phases(context, info, shares[-1], ciphertexts, keep)
         assert isinstance(variant, SealVariant | FieldVariant)
@@ -223,61 +200,53 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
             wipe(u)
 
     def plaintexts(self, info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], words: Words) -> Sequence[Decrypted]:
-        """See :class:`.Scheme`."""
         return decrypt.plaintexts(info.parameters, ciphertexts, words.view(np.int64))
 
     def decrypt_without_pool(
         self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int,
         rounding: str, seed: bytes | None = None,
     ) -> Sequence[Decrypted] | None:  # fmt: skip
-        """See :class:`.Scheme`."""
         return decrypt.decrypt(context, info, shares, ciphertexts, receiver, rounding, seed)
 
     def check_served(self, committee: Committee, rounding: str) -> None:
-        """See :class:`.Scheme`."""
         if rounding == MASKED:
             raise ParameterError(
                 f"{MASKED} is sometimes wrong, and its errors tell of the secret key: a served committee counts no decryptions, so BFV and BGV are "
                 "served with round_ltz_circuit alone"
             )
 
-    def unit(self, parameters: Parameters) -> int:
-        """See :class:`.Scheme`. One item a coefficient."""
-        return _own(parameters).ring_degree
+    def unit(self, parameters: ParameterSet) -> int:
+        return parameters.ring_degree
 
-    def request_limit(self, parameters: Parameters) -> int:
-        """See :class:`.Scheme`."""
-        return 64 * _own(parameters).ring_degree + 65536
+    def request_limit(self, parameters: ParameterSet) -> int:
+        return 64 * parameters.ring_degree + 65536
 
     def request_body(self, info: SealKeyInfo, path: Path, data: bytes) -> bytes:
-        """See :class:`.Scheme`. BFV and BGV at the last level."""
+        # BFV and BGV are sent at the last level.
         ciphertext = ciphertext_of(info.parameters, data, str(path))
         check_receipt(path, data, info)
         check_noise(path, data, info)
         lowest = info.parameters.scheme == "ckks" or ciphertext.level_primes == 1
         return data if lowest else seal.Evaluator(info.parameters).last_level(data)
 
-    def message_modulus(self, parameters: Parameters, committee: Committee) -> int:
-        """See :class:`.Scheme`. t."""
-        return _own(parameters).plain_modulus
+    def message_modulus(self, parameters: ParameterSet, committee: Committee) -> int:
+        return parameters.plain_modulus
 
-    def combine(self, parameters: Parameters, shares: Sequence[Words], modulus: int) -> Words:
-        """See :class:`.Scheme`. Sums modulo t."""
+    def combine(self, parameters: ParameterSet, shares: Sequence[Words], modulus: int) -> Words:
         return combine_modulo(shares, modulus)
 
-    def padded(self, parameters: Parameters) -> PaddedOutput:
-        """See :class:`.Scheme`."""
-        return padded_output(_own(parameters))
+    def padded(self, parameters: ParameterSet) -> PaddedOutput:
+        return padded_output(parameters)
 
     def variant(
-        self, committee: Committee, rounding: str, parameters: Parameters, width: int, levels: int
+        self, committee: Committee, rounding: str, parameters: ParameterSet, width: int, levels: int
     ) -> SealVariant | SealFieldVariant | RingVariant:
-        """See :class:`.Scheme`. No rounding has tables."""
+        # No rounding has tables.
         if committee.authenticated:
-            return ring_variant(committee, rounding, _own(parameters))
+            return ring_variant(committee, rounding, parameters)
         if committee.verifies_products and committee.ring_protocol is None:
-            return field_variant(committee, rounding, _own(parameters))
-        return seal_variant(committee, rounding, _own(parameters))
+            return field_variant(committee, rounding, parameters)
+        return seal_variant(committee, rounding, parameters)
 
 
 SCHEME = SealScheme()

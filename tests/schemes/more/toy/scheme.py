@@ -158,12 +158,6 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
         words = np.frombuffer(body, np.uint64)
         return LweCiphertexts(info.parameters.lwe, words[: 16 * header["count"]].reshape(-1, 16), words[16 * header["count"] :])
 
-    def read_ciphertext(self, info: ToyKeyInfo, path: Path, data: bytes, rounding: str) -> LweCiphertexts:
-        return self.parse(info, data, str(path), rounding)
-
-    def check_decryption(self, info: ToyKeyInfo, ciphertexts: Sequence[LweCiphertexts], receiver: int, rounding: str) -> None:
-        pass
-
     def plaintext_size(self, info: ToyKeyInfo, ciphertext: LweCiphertexts) -> int:
         return 8 * ciphertext.count
 
@@ -192,9 +186,6 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
 
     def check_served(self, committee: Committee, rounding: str) -> None:
         pass
-
-    def unit(self, parameters: ToyParameters) -> int:
-        return 1
 
     def request_limit(self, parameters: ToyParameters) -> int:
         return 1 << 16
