@@ -24,28 +24,25 @@ class AesPrf(InnerPrf):
     answer_bytes = BLOCK
 
     def point(self, data: bytes, domain: bytes, length: int) -> bytes:
-        """See :class:`.InnerPrf`."""
         return point_of(data, domain, length)
 
     def shared(self, committee: Committee, points: Sequence[bytes]) -> list[bytes]:
-        """See :class:`.InnerPrf`. Summands modulo 2."""
+        # The summands are modulo 2.
         return shared_points(committee, points)
 
     def combined(self, committee: Committee, answers: Sequence[bytes | bytearray], blocks: int) -> bytes:
-        """See :class:`.InnerPrf`."""
         return combined(committee, answers, blocks)
 
     def check(self, committee: Committee, method: str) -> None:
-        """See :class:`.InnerPrf`."""
         check_evaluation(committee, method)
 
     def check_points(self, shares: Bytes) -> None:
-        """See :class:`.InnerPrf`. All bytes are summands."""
+        pass  # all bytes are summands
 
     def evaluated(
         self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes, seed: bytes | None = None
     ) -> Bytes:
-        """See :class:`.InnerPrf`. By the circuit; rounds and bytes are those of `aes_blocks`."""
+        # The circuit is evaluated. Rounds and bytes are those of `aes_blocks`.
         return evaluate_shares(context, key, points_of_blocks(context.committee, context.party, points, blocks), purpose, seed)
 
 

@@ -30,7 +30,6 @@ class PrfRequest(KeyRequest):
     parameters: PrfParameters
 
     def to_json(self) -> Plain:
-        """See :class:`.KeyRequest`."""
         return {"parameters": asdict(self.parameters)}
 
     @staticmethod

@@ -46,12 +46,10 @@ class LegendrePrf(InnerPrf):
         self._prime = parameters.prime
 
     def point(self, data: bytes, domain: bytes, length: int) -> bytes:
-        """See :class:`.InnerPrf`."""
         check_output(length)
         return (int.from_bytes(digest_of(data, domain), "little") % self._prime).to_bytes(ELEMENT, "little")
 
     def shared(self, committee: Committee, points: Sequence[bytes]) -> list[bytes]:
-        """See :class:`.InnerPrf`."""
         p, rest = self._prime, [int.from_bytes(point, "little") for point in points]
         summands = [[secrets.randbelow(p) for _ in points] for _ in range(committee.summands - 1)]
         for summand in summands:
@@ -60,7 +58,7 @@ class LegendrePrf(InnerPrf):
         return [b"".join(bodies[number] for number in held_by(committee, party)) for party in range(committee.size)]
 
     def combined(self, committee: Committee, answers: Sequence[bytes | bytearray], blocks: int) -> bytes:
-        """See :class:`.InnerPrf`. Raises PartyError also for the zero, which is no blinded value."""
+        # Raises PartyError also for the zero, which is no blinded value.
         total = bytes(blocks * self.answer_bytes)
         try:
             for summand in summands_of(committee, answers, blocks, self.answer_bytes):
@@ -75,7 +73,6 @@ class LegendrePrf(InnerPrf):
         return np.packbits(symbols < 0, bitorder="little").tobytes()
 
     def check(self, committee: Committee, method: str) -> None:
-        """See :class:`.InnerPrf`."""
         sharing_of(committee, self._parameters)
         if method != "circuit":
             raise ParameterError(f"one-time tables are of AES, and this is a key of {self._parameters.name}: leave out --method")
@@ -85,7 +82,6 @@ class LegendrePrf(InnerPrf):
             )
 
     def check_points(self, shares: Bytes) -> None:
-        """See :class:`.InnerPrf`."""
         words = shares.reshape(-1, ELEMENT).view("<u8")
         high, low = divmod(self._prime, WORD)
         if ((words[:, 1] > high) | ((words[:, 1] == high) & (words[:, 0] >= low))).any():
@@ -94,8 +90,8 @@ class LegendrePrf(InnerPrf):
     def evaluated(
         self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes, seed: bytes | None = None
     ) -> Bytes:
-        """See :class:`.InnerPrf`. Rounds and bytes are those of `legendre_prf`, with as many polynomials as the longest value takes. Points are padded with
-        zeros to a power of two: the engine keeps a program for each size. What is computed beyond ``blocks`` is wiped, and never sent."""
+        # Rounds and bytes are those of `legendre_prf`, with as many polynomials as the longest value takes. Points are padded with zeros to a power
+        # of two: the engine keeps a program for each size. Values beyond ``blocks`` are wiped, and never sent.
         parts, count = points.shape[:2]
         size, bits = 1 << (count - 1).bit_length(), SYMBOLS * max(blocks)
         words = np.zeros((parts, 2 * size), np.uint64)

@@ -42,26 +42,24 @@ class AesTables(PreprocessingKind):
 
     @property
     def name(self) -> str:
-        """See :class:`.PreprocessingKind`."""
         return f"{AES.name}-table"
 
     @property
     def described(self) -> str:
-        """See :class:`.PreprocessingKind`."""
         return self.name
 
     @property
     def sections(self) -> list[Section]:
-        """See :class:`.PreprocessingKind`. The rows of `aes_hot`."""
+        # The sections are the rows of `aes_hot`.
         return [Section(MASKS, 1), Section(HOT, 1)]
 
     @property
     def begins_with_opening(self) -> bool:
-        """See :class:`.PreprocessingKind`. Before the first opening all is local."""
+        # Before the first opening all is local.
         return True
 
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
-        """See :class:`.PreprocessingKind`. Rounds and bytes of every :data:`AT_ONCE` blocks are those of `aes_hot`."""
+        # Rounds and bytes of every :data:`AT_ONCE` blocks are those of `aes_hot`.
         protocol, domain = self.sharing
         made = Preprocessing(np.zeros((group.parts, section.rows, size), np.uint8) for section in self.sections)
         try:
