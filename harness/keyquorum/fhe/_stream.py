@@ -69,14 +69,13 @@ class Source(Protocol):
         """Raises TruncatedError unless everything has been read."""
 
 
-class PlainSource:
+class PlainSource(Source):
     """Bytes in memory; slices, no copies."""
 
     def __init__(self, data: bytes | memoryview, what: str) -> None:
         self._data, self._at, self._what = memoryview(data), 0, what
 
     def take(self, count: int) -> memoryview:
-        """See :class:`Source`."""
         left = len(self._data) - self._at
         if count > left:
             raise TruncatedError(f"{self._what} ends early: {count} bytes expected, {left} left: was the file cut?")
@@ -84,7 +83,6 @@ class PlainSource:
         return self._data[self._at - count : self._at]
 
     def finish(self) -> None:
-        """See :class:`Source`."""
         left = len(self._data) - self._at
         if left:
             raise TruncatedError(f"{self._what} has {left} bytes too many: fetch the file again")
@@ -124,7 +122,7 @@ class _ZstdInflater:
         return bool(self._reader.read(1))  # the reader stops at the end of the frame
 
 
-class InflatingSource:
+class InflatingSource(Source):
     """A zlib or zstd payload, inflated on demand."""
 
     def __init__(self, data: memoryview, mode: int, what: str) -> None:
@@ -138,7 +136,6 @@ class InflatingSource:
             raise DecompressionError(f"{self._what}: the {self._mode} payload is damaged ({error}): fetch the file again") from error
 
     def take(self, count: int) -> memoryview:
-        """See :class:`Source`."""
         parts: list[bytes] = []
         left = count
         while left:
@@ -150,7 +147,6 @@ class InflatingSource:
         return memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def finish(self) -> None:
-        """See :class:`Source`."""
         if self._read(1) or self._inflater.trailing():
             raise TruncatedError(f"{self._what}: the {self._mode} payload does not end with the object: fetch the file again")
 

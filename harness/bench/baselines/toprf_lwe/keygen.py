@@ -38,7 +38,6 @@ class GateRequest(KeyRequest):
     parameters: GateParameters
 
     def to_json(self) -> Plain:
-        """See :class:`.KeyRequest`."""
         return {"parameters": asdict(self.parameters)}
 
     @staticmethod

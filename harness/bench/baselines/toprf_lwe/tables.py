@@ -48,12 +48,11 @@ class GateTables(PreprocessingKind):
 
     @property
     def name(self) -> str:
-        """See :class:`.PreprocessingKind`. Items are of one key."""
+        # Items are of one key.
         return f"{self.parameters.name}-gates-{self.key_id[:16]}"
 
     @property
     def described(self) -> str:
-        """See :class:`.PreprocessingKind`."""
         return f"{self.parameters.name} gates of key {self.key_id}: {self.ands} ANDs, {self.masks} masks"
 
     @property
@@ -67,20 +66,19 @@ class GateTables(PreprocessingKind):
 
     @property
     def sections(self) -> list[Section]:
-        """See :class:`.PreprocessingKind`. Masks as shares modulo 2; then the public seed and the bodies, which are divided among the parts."""
+        # Masks as shares modulo 2; then the public seed and the bodies, which are divided among the parts.
         return [Section(self.masks, 1), Section(-(-self._public // self.held), self.parameters.modulus_bits)]
 
     @property
     def begins_with_opening(self) -> bool:
-        """See :class:`.PreprocessingKind`. The masked inputs are opened first."""
+        # The masked inputs are opened first.
         return True
 
     def parts(self, group: RoundingGroup) -> int:
-        """See :class:`.PreprocessingKind`."""
         return self.held
 
     def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
-        """See :class:`.PreprocessingKind`. An item takes the rounds and bytes of `lwe_gate_bits`, `sample_bits` and :func:`.encrypt_shared`."""
+        # An item takes the rounds and bytes of `lwe_gate_bits`, `sample_bits` and :func:`.encrypt_shared`.
         if self.secret is None or not isinstance(group.backend, Embedded):
             raise ParameterError("items are made with the shares of the key, on the embedded engine: open the key before")
         run = partial(group.run, self.protocol, self.parameters.domain)

@@ -43,7 +43,6 @@ class LweFieldVariant(FieldVariant):
 
     @property
     def described(self) -> str:
-        """See :class:`keyquorum.sharing.variants.Variant`."""
         return f"{self.name} fields q={self.modulus} j={self.low} P={self.field}"
 
     @property
@@ -67,7 +66,6 @@ class LweFieldVariant(FieldVariant):
         return self.parameters.message_bits
 
     def closing(self, size: int, to: Destination) -> Call:
-        """See :class:`.FieldVariant`."""
         return round_field_close_bits(size=size, l=self.length, q=self.modulus, j=self.low, destination=to)
 
     def received(self, messages: Words) -> Words:
