@@ -7,6 +7,7 @@ import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import keyquorum.schemes
 import numpy as np
 import pytest
 from keyquorum import api
@@ -27,9 +28,12 @@ BFV_DIGEST = "f070e7613705958350c92d1f52f7286eeaec1f487d89cfd56310257b8e1238e6"
 
 
 def test_schemes_are_found_and_their_names_are_apart() -> None:
-    assert [scheme.title for scheme in schemes()] == ["SEAL", "LWE", "TFHE", "FHEW", "PRF"]
+    assert [scheme.title for scheme in schemes()][:5] == ["SEAL", "LWE", "TFHE", "FHEW", "PRF"]
+    folders = {path.parent.name for path in Path(keyquorum.schemes.__file__).parent.glob("*/scheme.py")}
+    assert {type(scheme).__module__.split(".")[-2] for scheme in schemes()} == folders
     names = [name for scheme in schemes() for name in scheme.names]
-    assert sorted(names) == ["bfv", "bgv", "ckks", "fhew", "lwe", "prf", "tfhe"] and all(name in scheme_named(name).names for name in names)
+    assert {"bfv", "bgv", "ckks", "fhew", "lwe", "prf", "tfhe"} <= set(names) and all(name in scheme_named(name).names for name in names)
+    assert len(set(names)) == len(names) and len({scheme.order for scheme in schemes()}) == len(schemes())
     assert len(set(parameter_set_names())) == len(parameter_set_names()) > len(LWE_SETS)
     for name in parameter_set_names():
         chosen = load_parameters(name, warn=False)

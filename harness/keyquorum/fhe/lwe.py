@@ -172,12 +172,15 @@ def is_lwe(data: bytes) -> bool:
 
 
 def file_scheme(head: bytes) -> str | None:
-    """The scheme of the keys of a file of LWE ciphertexts, ``lwe``, ``tfhe`` or ``fhew``, from its first 64 bytes or more; None for other files."""
+    """The scheme of the keys of a file of LWE ciphertexts, from its first 64 bytes or more; ``lwe`` for an unknown set, None for other files."""
     if not is_lwe(head):
         return None
     named = re.match(rb'\{"parameters": ?"([^"]*)"', head[12:])
     name = named[1].decode(errors="replace") if named else ""
-    return "tfhe" if name in TFHE_SETS else "fhew" if name in FHEW_SETS else "lwe"
+    try:
+        return ciphertext_parameters(name).scheme
+    except ParameterError:
+        return "lwe"
 
 
 def encode(parameters: LweParameters, messages: Ints) -> Words:

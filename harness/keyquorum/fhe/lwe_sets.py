@@ -237,10 +237,17 @@ def set_of_file(path: Path, by_name: Callable[[str], P]) -> P:
     return known
 
 
+_IN_FILES: list[Mapping[str, LweParameters]] = [LWE_SETS, TFHE_SETS, FHEW_SETS]
+
+
+def register_sets(sets: Mapping[str, LweParameters]) -> None:
+    """Makes files of LWE ciphertexts of further sets readable; a scheme that has such ciphertexts calls this for its sets, whose names are new."""
+    _IN_FILES.append(sets)
+
+
 def ciphertext_parameters(name: str) -> LweParameters:
-    """The set of a file of LWE ciphertexts by name, of plain LWE, of TFHE or of FHEW."""
-    more: dict[str, LweParameters] = {**TFHE_SETS, **FHEW_SETS}
-    return more[name] if name in more else lwe_parameters(name)
+    """The set of a file of LWE ciphertexts by name, of any scheme."""
+    return next((sets[name] for sets in _IN_FILES if name in sets), None) or lwe_parameters(name)
 
 
 __all__ = [
@@ -256,6 +263,7 @@ __all__ = [
     "ciphertext_parameters",
     "lwe_parameters",
     "read_set",
+    "register_sets",
     "security_of",
     "set_of_file",
     "shipped_set",

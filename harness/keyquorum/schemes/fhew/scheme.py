@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 
 from keyquorum.fhe.fhew import PUBLIC, FhewKeyFile
 from keyquorum.fhe.fhew_evaluation import encrypt
-from keyquorum.fhe.lwe import FhewParameters
+from keyquorum.fhe.lwe import FhewParameters, LweCiphertexts
 from keyquorum.fhe.lwe_public import integers
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
-from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.base import EncryptedFile
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.variant import LweVariant
@@ -49,14 +47,9 @@ class FhewScheme(SeededScheme[FhewKeyInfo, FhewParameters, FhewRequest, FhewKeyF
     def kinds(self) -> tuple[Kind, ...]:
         return KINDS
 
-    def encrypt_to(self, folder: Path, info: FhewKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
-        # Each value is an LWE ciphertext.
-        if bound is not None:
-            raise ParameterError("--bound is for CKKS, and this is a key of FHEW: leave it out")
+    def encrypted(self, folder: Path, info: FhewKeyInfo, values: Any) -> LweCiphertexts:
         public = self.keys.load_file(folder, info, PUBLIC)
-        data = encrypt(public, integers(public.parameters, values)).to_bytes(public.key_id)
-        save_file(output, data)
-        return EncryptedFile(output, data, info)
+        return encrypt(public, integers(public.parameters, values))
 
     def sharing(self, committee: Committee, parameters: FhewParameters) -> Sharing:
         return sharing_of(committee, parameters)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,9 @@ from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import CiphertextError, ParameterError
+from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.base import Decrypted, Scheme, Words
+from keyquorum.schemes.base import Decrypted, EncryptedFile, Scheme, Words
 from keyquorum.schemes.keys import K, Plain, R
 from keyquorum.sharing.field_variant import FieldVariant, over_fields
 from keyquorum.sharing.rounding import RoundingGroup
@@ -98,6 +99,17 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
         """Protocol and domain of the secrets' shares. Raises ParameterError for a committee that cannot share modulo q."""
 
     # Files
+
+    @abstractmethod
+    def encrypted(self, folder: Path, info: K, values: Any) -> LweCiphertexts:
+        """A fresh ciphertext of each value, under the public key in ``folder``. Raises ValuesError, ParameterError or KeyFileError."""
+
+    def encrypt_to(self, folder: Path, info: K, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
+        if bound is not None:
+            raise ParameterError(f"--bound is for CKKS, and this is a key of {self.title}: leave it out")
+        data = self.encrypted(folder, info, values).to_bytes(info.key_id)
+        save_file(output, data)
+        return EncryptedFile(output, data, info)
 
     def decode_file(self, info: K, path: Path, count: int = 0) -> tuple[NDArray[np.int64], None]:
         if count < 0:

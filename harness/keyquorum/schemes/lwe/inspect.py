@@ -64,6 +64,6 @@ def _is_messages(candidate: Candidate) -> bool:
 
 KINDS = (
     Kind("public key of LWE", lambda c: c.head[:8] == PUBLIC_MAGIC, _lwe_public, ("schemes/key_folder",)),
-    Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("schemes/lwe/scheme", "schemes/fhew/scheme", "plans/round_keys", "cli/tfhe")),
+    Kind("LWE ciphertexts", lambda c: is_lwe(c.head), _lwe, ("schemes/lwe/ciphertexts", "plans/round_keys", "cli/tfhe")),
     Kind("messages of LWE", _is_messages, _messages, ("model/outputs", "plans/decrypt", "cli/data")),
 )

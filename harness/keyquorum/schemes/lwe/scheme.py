@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from keyquorum.fhe.lwe import LWE_SETS, LweParameters, lwe_parameters
+from keyquorum.fhe.lwe import LWE_SETS, LweCiphertexts, LweParameters, lwe_parameters
 from keyquorum.fhe.lwe_public import integers
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
-from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
-from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.base import EncryptedFile
 from keyquorum.schemes.keys import KeyMaterial, Plain
 
 from .ciphertexts import LweCiphertextScheme
@@ -59,14 +56,9 @@ class LweScheme(LweCiphertextScheme[LweKeyInfo, LweParameters, LweRequest]):
     def sharing(self, committee: Committee, parameters: LweParameters) -> Sharing:
         return sharing_of(committee, parameters)
 
-    def encrypt_to(self, folder: Path, info: LweKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
-        # Each value is an LWE ciphertext.
-        if bound is not None:
-            raise ParameterError("--bound is for CKKS, and this is a key of LWE: leave it out")
+    def encrypted(self, folder: Path, info: LweKeyInfo, values: Any) -> LweCiphertexts:
         public = load_lwe_public_key(folder, info)
-        data = public.encrypt(integers(public.parameters, values)).to_bytes(public.key_id)
-        save_file(output, data)
-        return EncryptedFile(output, data, info)
+        return public.encrypt(integers(public.parameters, values))
 
 
 SCHEME = LweScheme()

@@ -13,7 +13,6 @@ from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.base import EncryptedFile
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.variant import LweVariant
@@ -51,7 +50,7 @@ class TfheScheme(SeededScheme[TfheKeyInfo, TfheParameters, TfheRequest, KeyFile]
     def kinds(self) -> tuple[Kind, ...]:
         return KINDS
 
-    def encrypt_to(self, folder: Path, info: TfheKeyInfo, values: Any, output: Path, bound: float | None = None) -> EncryptedFile:
+    def encrypted(self, folder: Path, info: TfheKeyInfo, values: Any) -> LweCiphertexts:
         # TFHE-rs encrypts, under its own form of the public key.
         raise ParameterError(f"{info.parameters.name}: TFHE-rs encrypts for keys of TFHE: use keyquorum tfhe encrypt, or TFHE-rs itself")
 

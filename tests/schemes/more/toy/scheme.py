@@ -85,7 +85,7 @@ class ToyTexts(Texts[ToyKeyInfo, ToyParameters, LweCiphertexts]):
 
 class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
     texts = ToyTexts()
-    names, order, batch, most_asked = ("toy",), 9, 16, 64
+    names, order, batch, most_asked = ("toy",), 99, 16, 64
     job_fields = {"noise": int}  # noqa: RUF012
 
     def set_names(self) -> list[str]:
