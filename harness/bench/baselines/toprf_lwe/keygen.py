@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
-from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import aes_keys, sample_bits
@@ -37,16 +36,10 @@ class GateRequest(KeyRequest):
 
     parameters: GateParameters
 
-    def to_json(self) -> Plain:
-        return {"parameters": asdict(self.parameters)}
-
     @staticmethod
     def from_json(data: Plain) -> GateRequest:
         """Inverse of :meth:`to_json`."""
         return GateRequest(shipped_set(data["parameters"], gate_parameters))
-
-    def check(self, contributors: int = 1) -> None:
-        """Every set has keys."""
 
     def check_committee(self, committee: Committee) -> None:
         """Refuses a committee without shares modulo 2^32 that split into summands."""
@@ -58,10 +51,6 @@ class GateRequest(KeyRequest):
         if committee is not None or p.security_bits >= 128:
             return []
         return [f"{p.name} has about {p.security_bits} bits of security, for comparison only: take lwe32-p2 for anything else"]
-
-    def needs(self, committee: Committee) -> Needs | None:
-        """Some thousand shares are next to nothing."""
-        return None
 
 
 def generate(context: PartyContext, request: GateRequest, seed: bytes | None = None) -> KeyMaterial[GateKeyInfo]:

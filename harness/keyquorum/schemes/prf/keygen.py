@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
-from keyquorum.model.needs import Needs
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import aes_keys, legendre_keys
@@ -29,28 +28,14 @@ class PrfRequest(KeyRequest):
     verified: ClassVar[bool] = True
     parameters: PrfParameters
 
-    def to_json(self) -> Plain:
-        return {"parameters": asdict(self.parameters)}
-
     @staticmethod
     def from_json(data: Plain) -> PrfRequest:
         """Inverse of :meth:`to_json`."""
         return PrfRequest(parameters_from_json(data["parameters"]))
 
-    def check(self, contributors: int = 1) -> None:
-        """Every set has keys."""
-
     def check_committee(self, committee: Committee) -> None:
         """Refuses a committee without shares of bits, or of long elements."""
         sharing_of(committee, self.parameters)
-
-    def warnings(self, committee: Committee | None = None) -> list[str]:
-        """None."""
-        return []
-
-    def needs(self, committee: Committee) -> Needs | None:
-        """1,408 bits, or 512 elements, are next to nothing."""
-        return None
 
 
 def _program(parameters: PrfParameters) -> Call:
