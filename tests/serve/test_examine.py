@@ -39,6 +39,11 @@ def test_what_a_served_party_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (folder / "limits.json").unlink()
     (folder / "sessions.json").write_text('{"broken": 3, "failed": "party 1 sent a wrong share"}')
     assert fix("a check failed in a served session (party 1 sent a wrong share)")
+    for rest, what in (("", "served sessions broke off"), (', "cut_offs": 300, "last": "party 1"', "challenges of MAC checks were cut off")):
+        (folder / "sessions.json").write_text(f'{{"broken": 255, "failed": ""{rest}}}')
+        assert said()[f"party 0: 255 {what}"]
+        (folder / "sessions.json").write_text(f'{{"broken": 256, "failed": ""{rest}}}')
+        assert fix(f"256 {what}, the limit is 256: the party does not serve: {folder / 'sessions.json'}: find out who, and remove the file")
     monkeypatch.setattr(examine.shutil, "disk_usage", lambda path: SimpleNamespace(free=50_000_000))
     assert fix("0.1 GB free on the disk") or fix("0.0 GB free on the disk")
 

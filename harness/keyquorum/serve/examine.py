@@ -13,6 +13,7 @@ from keyquorum.parties.doctor import Finding
 
 from .admission import read_certificates, skipped_text
 from .audit import NAME as AUDIT_LOG
+from .daemon import MOST_CUT_OFFS, MOST_SESSIONS
 from .limits import NAME as LIMITS
 from .limits import read_limits
 from .sessions import CURE, has_cut_offs, read_sessions
@@ -48,8 +49,10 @@ def _examine(party: int, folder: Path) -> Iterator[Finding]:
         if failed:
             yield Finding(False, f"party {party}: {folder / SESSIONS}: a check failed in a served session ({failed}): {CURE}")
         elif broken:
-            what = "challenges of MAC checks were cut off" if has_cut_offs(folder / SESSIONS) else "served sessions broke off"
-            yield Finding(True, f"party {party}: {broken} {what}")
+            cut = has_cut_offs(folder / SESSIONS)
+            what, most = ("challenges of MAC checks were cut off", MOST_CUT_OFFS) if cut else ("served sessions broke off", MOST_SESSIONS)
+            cure = f", the limit is {most}: the party does not serve: {folder / SESSIONS}: {CURE}" if broken >= most else ""
+            yield Finding(not cure, f"party {party}: {broken} {what}{cure}")
     except KeyQuorumError as error:
         yield Finding(False, f"party {party}: {error}")
     yield _audit_log(party, folder / AUDIT_LOG)
