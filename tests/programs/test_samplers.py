@@ -43,7 +43,7 @@ RNG = np.random.default_rng(5)
 
 @pytest.mark.parametrize("backend", ALL, ids=str)
 def test_ternary_is_uniform_whatever_all_but_one_give(backend: Backend) -> None:
-    size = 1 << 16 if backend in ADDITIVE else SAMPLES
+    size = 1 << 13 if backend in ADDITIVE or backend in VERIFIED else SAMPLES  # the trits are given, and every sum is compared
     trits = np.stack([np.random.default_rng(len(str(backend))).integers(0, 3, size), np.zeros(size, dtype=np.int64)])
     trits[1, ::2] = 2
     arguments = {"contributors": 2, "N": size, "method": "bilinear", "modulus": 0}
