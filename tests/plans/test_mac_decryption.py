@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine, api
-from keyquorum.backends import open_backend
 from keyquorum.backends.base import ProgramOutput
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
@@ -23,7 +20,7 @@ from keyquorum.fhe.parameters import ParameterSet, Scheme, list_parameter_sets, 
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError, PoolError
-from keyquorum.parties import PartyContext, mac_key, run_in_process
+from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.decrypt import decrypt
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.programs import Call
@@ -38,7 +35,7 @@ from numpy.typing import NDArray
 from tests.fhe.dealer import T, find_primes, tiny
 from tests.long import LONG
 
-from .corrupted import Backend, Change
+from .corrupted import Change, ends_of, nothing
 from .quorum import WEAK, Seal, secret_of
 from .test_dishonest_majority import small
 from .test_mac_keygen import CORRUPT, PROTOCOL
@@ -132,35 +129,20 @@ def _parsed() -> Ciphertext:
     return read_ciphertext(material[0].info.parameters, ciphertext.to_string())
 
 
-def _run(change: Change | None = None, omitted: Sequence[str] = (), ring: bool = True) -> tuple[Any, Any]:
+def _run(change: Change = nothing, omitted: Sequence[str] = (), ring: bool = True) -> tuple[Any, Any]:
     """What the honest receiver ends with, and what SEAL's Decryptor gives. ``ring``: whether the key has a secret modulo 2^64. ``omitted``: checks that nobody makes."""
     members, material = _made()
     s, ciphertext = _encrypted(material, members)
     parsed = [read_ciphertext(material[0].info.parameters, ciphertext.to_string())]
-    sessions = _engine.tampered_sessions([None, None], list(omitted), 60.0)
 
-    def one(session: Any) -> Any:
-        party = session.party
-        # MAC keys of their own: a failed check burns them for this committee.
-        mac_key.use_in_process(session, members)
-        context = PartyContext(session, members, None, open_backend("embedded", session, members, None, ""), "")
-        if party == CORRUPT and change is not None:
-            context = copy(context)
-            context.backend = Backend(context.backend, change)  # type: ignore[assignment]
-        info, shares = material[party].info, [share.copy() for share in material[party].shares]
+    def one(context: PartyContext) -> Any:
+        info, shares = material[context.party].info, [share.copy() for share in material[context.party].shares]
         if not ring:
             info, shares = replace(info, ring_secret=False), shares[:-1]
-        try:
-            found = decrypt(context, info, shares, parsed, HONEST, EXACT)
-            session.close()
-            return None if found is None else found[0].coefficients
-        except _engine.EngineError as error:
-            session.abort(str(error))
-            return error
+        found = decrypt(context, info, shares, parsed, HONEST, EXACT)
+        return None if found is None else found[0].coefficients
 
-    with ThreadPoolExecutor(2) as pool:
-        ends = list(pool.map(one, sessions))
-    return ends[HONEST], s.coefficients(ciphertext)
+    return ends_of(members, one, {CORRUPT: change}, omitted=omitted, silent=False)[HONEST], s.coefficients(ciphertext)
 
 
 def _another_summand(program: str, domain: str, options: dict[str, Any]) -> None:

@@ -4,10 +4,7 @@ the check that finds it. Matrix: tests/adversaries."""
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,8 +17,8 @@ from keyquorum._engine import budget_lift
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import list_parameter_sets, load
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import BurnedKeyError, CiphertextError, CommitteeError, PolicyError
-from keyquorum.parties import PartyContext, mac_key, run_in_process
+from keyquorum.model.errors import CiphertextError, PolicyError
+from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.decrypt import decrypt
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.keys import KeyMaterial
@@ -36,14 +33,13 @@ from keyquorum.schemes.subset_shares import compare_key
 from keyquorum.sharing.lifted import LiftTests
 from numpy.typing import NDArray
 
-from tests.adversaries.flooded_plans import DEGREE, POLICY, Flooded, coefficients, flooded, off
+from tests.adversaries.flooded_plans import DEGREE, POLICY, Flooded, flooded, off
 from tests.adversaries.plans import dealt
 from tests.fhe.dealer import tiny
 from tests.programs.test_flooding_noise import sums_of
 
-from .corrupted import Backend, Change
+from .corrupted import Change, check_the_toss_burns_the_key, ends_of, nothing
 from .quorum import WEAK, Seal
-from .test_mac_keygen import _breaks_off, _Unnoted
 
 PROTOCOL, CORRUPT, RECEIVER = "mascot", 1, 0
 Ints = NDArray[np.int64]
@@ -200,28 +196,22 @@ def test_values_come_back_within_the_stated_precision(parties: int) -> None:
         assert (got - values).std() == pytest.approx(stated.deviation, rel=0.15)
 
 
-def outcome(change: Change | None = None, omitted: Sequence[str] = (), primes: int = 2) -> tuple[Flooded, Any]:
+def outcome(change: Change = nothing, omitted: Sequence[str] = (), primes: int = 2) -> tuple[Flooded, Any]:
     """What the honest receiver ends with: coefficients, or an error. ``change``: what the corrupted party gives to programs; ``omitted``: checks that nobody makes."""
+    plan = planned(primes)
+    return plan, ends_of(plan.committee, lambda context: decrypted(plan, context), {CORRUPT: change}, omitted=omitted, silent=False)[RECEIVER]
+
+
+def planned(primes: int = 2) -> Flooded:
+    """The flooded decryption of a toy key, of a committee of its own: a failed check burns its MAC keys."""
     plan = flooded(PROTOCOL, 2, RECEIVER, primes).job
     assert isinstance(plan, Flooded)
+    return plan
 
-    def one(session: Any) -> Any:
-        session.set_mac_key(os.urandom(16))  # of this run alone: a failed check burns it
-        try:
-            shares = [dealt(session, *sharing, 1, RECEIVER, np.array(plan.secret)) for sharing in plan.sharings()]
-            context = PartyContext(session, plan.committee)
-            if session.party == CORRUPT and change is not None:
-                context = copy(context)
-                context.backend = Backend(context.backend, change)  # type: ignore[assignment]
-            results = decrypt(context, plan.info(), shares, [plan.ciphertext], RECEIVER)
-            session.close()
-            return None if results is None else coefficients(plan.parameters, results[0].plaintext)
-        except (_engine.EngineError, CiphertextError) as error:
-            session.abort(str(error))
-            return error
 
-    with ThreadPoolExecutor(2) as pool:
-        return plan, list(pool.map(one, _engine.tampered_sessions([None, None], list(omitted), 60.0)))[RECEIVER]
+def decrypted(plan: Flooded, context: PartyContext) -> list[int] | None:
+    """Deals the key, and decrypts."""
+    return plan.result(context, [dealt(context.session, *sharing, 1, RECEIVER, np.array(plan.secret)) for sharing in plan.sharings()])
 
 
 MACS = ["ElementMacs", "BitMacs"]
@@ -238,7 +228,7 @@ def wrong(plan: Flooded, end: Any) -> bool:
 
 
 def _last(plan_primes: int = 2) -> str:
-    return f"F_{flooded(PROTOCOL, 2, RECEIVER, plan_primes).job.parameters.coeff_modulus[plan_primes - 1]}"  # type: ignore[attr-defined]
+    return f"F_{planned(plan_primes).parameters.coeff_modulus[plan_primes - 1]}"
 
 
 def _another_mask(program: str, domain: str, options: dict[str, Any]) -> None:
@@ -353,28 +343,8 @@ def test_masks_of_the_tests_are_wiped(monkeypatch: pytest.MonkeyPatch, program: 
 @pytest.mark.parametrize("ablated", [False, True])
 def test_who_breaks_off_after_the_toss_burns_the_key(tmp_path: Path, ablated: bool) -> None:
     """Otherwise it could try again until it likes the subsets of the tests. Without the note the honest party's MAC key is still there."""
-    members, plan = api.init(tmp_path / "c", 2, PROTOCOL), flooded(PROTOCOL, 2, RECEIVER).job
-    assert isinstance(plan, Flooded)
-
-    def one(context: PartyContext) -> BaseException:
-        mac_key.use(context.session, members.mac_key_path(context.party))
-        shares = [dealt(context.session, *sharing, 1, RECEIVER, np.array(plan.secret)) for sharing in plan.sharings()]
-        changed = copy(context)
-        if context.party == CORRUPT:
-            changed.session = _breaks_off(context.session)
-        elif ablated:
-            changed.session = _Unnoted(context.session)  # type: ignore[assignment]
-        with pytest.raises((_engine.EngineError, CommitteeError)) as caught:
-            decrypt(changed, plan.info(), shares, [plan.ciphertext], RECEIVER)
-        context.session.abort(str(caught.value))
-        return caught.value
-
-    assert len(run_in_process(members, one)) == 2
-    if ablated:
-        mac_key.check(members.mac_key_path(RECEIVER))
-    else:
-        with pytest.raises(BurnedKeyError):
-            mac_key.check(members.mac_key_path(RECEIVER))
+    plan = planned()
+    check_the_toss_burns_the_key(api.init(tmp_path / "c", 2, PROTOCOL), lambda context: decrypted(plan, context), CORRUPT, ablated)
 
 
 def test_keys_that_nothing_shows_to_be_tested() -> None:

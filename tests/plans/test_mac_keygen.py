@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum import _engine, api
+from keyquorum import api
 from keyquorum.model.domains import Field, Ring, Sharing
-from keyquorum.model.errors import BurnedKeyError, CommitteeError
-from keyquorum.parties import PartyContext, mac_key, run_in_process
+from keyquorum.parties import PartyContext
 from keyquorum.plans.keygen import keygen_job
 from keyquorum.programs.signatures import sum_inputs
 from keyquorum.schemes.keys import KeyMaterial
@@ -29,7 +27,7 @@ from keyquorum.sharing.shares import Run
 from tests.fhe.dealer import tiny
 from tests.long import LONG
 
-from .corrupted import Backend, Change, ends_of
+from .corrupted import Change, Ends, check_the_toss_burns_the_key, ends_of, nothing
 from .distributions import chi_square_p, uniform
 from .quorum import WEAK, Seal, reconstruct, secret_of
 
@@ -42,27 +40,13 @@ def _request(scheme: str = "bfv", primes: int = 1) -> SealRequest:
     return SealRequest(tiny(scheme, primes, 1024), primes > 1, (), "cbd", WEAK)  # type: ignore[arg-type]
 
 
-def _run(job: Callable[[PartyContext], Any], change: Change | None = None, parties: int = 2) -> list[Any]:
+def _run(job: Callable[[PartyContext], Any], change: Change = nothing) -> Ends:
     """See :func:`ends_of`. ``change``: of the corrupted party."""
-
-    def one(context: PartyContext) -> Any:
-        if context.party == CORRUPT and change is not None:
-            context = copy(context)
-            context.backend = Backend(context.backend, change)  # type: ignore[assignment]
-        return job(context)
-
-    return ends_of(PROTOCOL, parties, CORRUPT, one)
+    return ends_of(api.in_process_committee(2, PROTOCOL), job, {CORRUPT: change})
 
 
 def _key(context: PartyContext) -> KeyMaterial:
     return generate(context, _request())
-
-
-def _found(ends: list[Any], said: str) -> None:
-    """No honest party has a result, and the reason is this."""
-    honest = [end for party, end in enumerate(ends) if party != CORRUPT]
-    assert all(isinstance(end, Exception) for end in honest), honest
-    assert any(isinstance(end, _engine.CheckError) and said in str(end) for end in honest), honest
 
 
 @pytest.mark.parametrize(("parties", "scheme"), [(2, "bgv"), *([(2, "bfv"), (3, "ckks")] if LONG else [])])
@@ -90,16 +74,12 @@ def _another_mask(program: str, domain: str, options: dict[str, Any]) -> None:
 
 def test_another_mask_in_one_domain() -> None:
     """The tests of lifted values find it, before anything is computed with the value."""
-    _found(_run(_key, _another_mask), "values that were lifted to F_")
-
-
-def _unjudged(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LiftTests, "_judge", lambda *_: None)
+    _run(_key, _another_mask).found("values that were lifted to F_")
 
 
 def test_another_mask_is_not_found_without_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """MACs do not find it, and all parties have a key, the secret of which is another one modulo one prime."""
-    _unjudged(monkeypatch)
+    monkeypatch.setattr(LiftTests, "_judge", lambda *_: None)
     ends = _run(_key, _another_mask)
     assert all(isinstance(end, KeyMaterial) for end in ends), ends
     primes = _request().parameters.coeff_modulus
@@ -116,7 +96,7 @@ def _no_trit(program: str, domain: str, options: dict[str, Any]) -> None:
 
 
 def test_inputs_that_are_no_trits() -> None:
-    _found(_run(_key, _no_trit), f"party {CORRUPT} gave no trits")
+    _run(_key, _no_trit).found(f"party {CORRUPT} gave no trits")
 
 
 def test_inputs_that_are_no_trits_are_not_found_without_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +122,7 @@ def test_distribution_of_the_secret() -> None:
         if program == "trit_inputs":
             options["private"] = np.zeros_like(options["private"])
 
-    for change in (None, zeros):
+    for change in (nothing, zeros):
         secret = _secret(_run(_checked_secret, change))
         assert chi_square_p(secret, uniform(range(-1, 2))) > 1e-6
 
@@ -214,7 +194,7 @@ def _wrong_body(program: str, domain: str, options: dict[str, Any]) -> None:
 
 def test_a_wrong_body() -> None:
     """A corrupted party that computes a public key with another share of the secret: the check of MACs."""
-    _found(_run(_key, _wrong_body), "MAC check")
+    _run(_key, _wrong_body).found("MAC check")
 
 
 # The tests of lifted values alone, of a toy.
@@ -224,7 +204,7 @@ OTHER = (1 << 36) - 5
 DOMAINS = [Sharing(PROTOCOL, Field(MERSENNE)), Sharing(PROTOCOL, Field(OTHER)), Sharing(RING_PROTOCOL, Ring(50))]
 
 
-def _tested(change: Callable[[int, Any], None] = lambda at, x: None, guesses: int = 0) -> list[Any]:
+def _tested(change: Callable[[int, Any], None] = lambda at, x: None, guesses: int = 0) -> Ends:
     """The values 0 .. VALUES - 1, in three domains, the third of which has the first 16. The corrupted party, whose summands they are, may ``change`` them in each domain. For tests that it
     expects to have entry 0 in their subset (bits of ``guesses``) it takes what it changed off its mask."""
     pieces = pieces_of(VALUES, 16)
@@ -261,7 +241,7 @@ def test_values_that_differ_in_one_domain(at: int) -> None:
         if where == at:
             x[5] += 1 << (49 if at == 2 else 0)
 
-    _found(_tested(change), f"values that were lifted to {DOMAINS[at][1]}")
+    _tested(change).found(f"values that were lifted to {DOMAINS[at][1]}")
 
 
 def test_one_test_passes_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,63 +265,9 @@ def test_sums_stay_in_their_range(parties: int, modulus: int) -> None:
     assert pieces_of(PIECE + 20, 5)[0].length == 5 and [p.length for p in pieces_of(2 * PIECE, PIECE)] == [PIECE, PIECE]
 
 
-def _breaks_off(session: Any) -> Any:
-    class Toss:
-        """The corrupted party stops when it has seen the subsets of the tests."""
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(session, name)
-
-        def toss(self, count: int) -> bytes:
-            tossed: bytes = session.toss(count)
-            if self.open:
-                raise CommitteeError("as the adversary wants it")
-            return tossed
-
-        open = False
-
-        def begin_under_mac_key(self) -> None:
-            self.open = True
-            session.begin_under_mac_key()
-
-    return Toss()
-
-
 @pytest.mark.parametrize("ablated", [False, True])
-def test_who_breaks_off_after_the_toss_burns_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+def test_who_breaks_off_after_the_toss_burns_the_key(tmp_path: Path, ablated: bool) -> None:
     """Otherwise it could try again until it likes the subsets. Without the note the honest party's MAC key is still there."""
     members = api.init(tmp_path / "c", 2, PROTOCOL)
     job = api.keygen_job("k", _request().parameters, relin=False, policy=WEAK)
-    ends: dict[int, BaseException] = {}
-
-    def one(context: PartyContext) -> None:
-        mac_key.use(context.session, members.mac_key_path(context.party))
-        changed = copy(context)
-        if context.party == CORRUPT:
-            changed.session = _breaks_off(context.session)
-        elif ablated:
-            changed.session = _Unnoted(context.session)  # type: ignore[assignment]
-        try:
-            keygen_job(changed, job)
-        except (_engine.EngineError, CommitteeError) as error:
-            ends[context.party] = error
-            context.session.abort(str(error))
-
-    run_in_process(members, one)
-    assert set(ends) == {0, 1}
-    if ablated:
-        mac_key.check(members.mac_key_path(0))
-    else:
-        with pytest.raises(BurnedKeyError):
-            mac_key.check(members.mac_key_path(0))
-
-
-class _Unnoted:
-    def __init__(self, core: Any) -> None:
-        self.core = core
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.core, name)
-
-    def begin_under_mac_key(self) -> None:
-        """Does nothing."""
+    check_the_toss_burns_the_key(members, lambda context: keygen_job(context, job), CORRUPT, ablated)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
-from threading import Barrier, Thread
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,15 @@ from keyquorum.sharing import joint, randomness
 from keyquorum.sharing.joint import JointNoise
 from keyquorum.sharing.randomness import HALF_BITS, gaussian_of_words, gaussian_words
 
-from tests.adversaries.changes import Change, Wire
+from tests.adversaries.changes import Change as Deviates
+from tests.adversaries.changes import Wire
 from tests.adversaries.flooded_plans import Flooded, coefficients, flooded, off
 from tests.adversaries.plans import committee_of, dealt
 from tests.fhe.dealer import narrow
 from tests.long import LONG
 
 from . import test_policy as jobs
-from .corrupted import Backend
+from .corrupted import Change, Ends, deviating, ends_of
 from .quorum import WEAK, Seal
 
 RECEIVER = 0
@@ -231,56 +231,29 @@ Added = Callable[[str], int]
 """Gets a domain."""
 
 
-class Other:
-    """A backend whose party adds to its share of the last coefficient of the noise what ``added`` says, when it is to be opened."""
+def opening(added: Added) -> Change:
+    """Adds to the party's share of the last coefficient of the noise what ``added`` says, when it is to be opened."""
 
-    def __init__(self, backend: Embedded, added: Added) -> None:
-        self._backend, self._added = backend, added
+    def change(program: str, domain: str, options: dict[str, Any]) -> None:
+        if program == "flood":
+            words = options["persistence"].words
+            words[:, -1] = (words[:, -1] + np.uint64(added(domain))) % np.uint64(int(domain[2:]))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._backend, name)
-
-    def run(self, protocol: str, domain: str, call: Any, **options: Any) -> Any:
-        """See :meth:`.Embedded.run`."""
-        if call.program == "flood":
-            shares = options["persistence"]
-            shares.words[:, -1] = (shares.words[:, -1] + np.uint64(self._added(domain))) % np.uint64(int(domain[2:]))
-        return self._backend.run(protocol, domain, call, **options)
+    return change
 
 
 def outcomes(
-    kind: Kind, additions: Mapping[int, Added], omitted: tuple[str, ...] = (), receiver: int = RECEIVER, wire: Wire | None = None, apart: Sequence[int] = ()
-) -> tuple[Flooded, list[Any]]:  # fmt: skip
-    """What each party ends with, where some open other shares; ``omitted``: checks that all leave out. ``wire``: the messages of party 0, from the first engine on; none of the parties ``apart`` breaks off before all
-    of them have an error."""
-    plan, parties = planned(kind, receiver), kind[1]
-    found: list[Any] = [None] * parties
-    failed = Barrier(max(len(apart), 1), timeout=20)
+    kind: Kind, additions: Mapping[int, Added], omitted: tuple[str, ...] = (), receiver: int = RECEIVER, **more: Any
+) -> tuple[Flooded, Ends]:
+    """What each party ends with, where some open other shares. ``omitted`` and ``more``: see :func:`ends_of`."""
+    plan = planned(kind, receiver)
 
-    def one(session: Any) -> None:
-        party = session.party
-        try:
-            shares = [dealt(session, *sharing, plan.committee.threshold, DEALER, np.array(plan.secret)) for sharing in plan.sharings()]
-            context = PartyContext(session, plan.committee)
-            if party in additions:
-                context.backend = Other(Embedded(session), additions[party])  # type: ignore[assignment]
-            results = decrypt(context, plan.info(), shares, [plan.ciphertext], receiver, "round_ltz_circuit")
-            found[party] = None if results is None else coefficients(plan.parameters, results[0].plaintext)
-        except Exception as error:
-            found[party] = error
-            if party in apart:
-                failed.wait()
-            session.abort(str(error))
+    def one(context: PartyContext) -> list[int] | None:
+        return plan.result(context, [dealt(context.session, *sharing, kind[2], DEALER, np.array(plan.secret)) for sharing in plan.sharings()])
 
-    sessions = _engine.tampered_sessions([wire, *[None] * (parties - 1)], list(omitted), 10.0)
-    if wire is not None:
-        wire.begin()
-    threads = [Thread(target=one, args=(session,)) for session in sessions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    return plan, found
+    return plan, ends_of(
+        plan.committee, one, {party: opening(added) for party, added in additions.items()}, omitted=omitted, silent=False, patience=20, **more
+    )
 
 
 @each_kind
@@ -314,8 +287,8 @@ def test_other_noise_is_found(kind: Kind) -> None:
 def test_other_noise_of_two_parties_is_found() -> None:
     """Party 1 sends another share to the receiver, and party 3 the hash of the share that fits it and the one of party 2. The share of party 4, which is honest, does not."""
 
-    def fits(domain: str) -> int:
-        return at_zero([0, 1, 2], [np.array([0]), np.array([ADDED]), np.array([0])], int(domain[2:]), 4)[0]
+    def fits(domain: str, point: int = 4) -> int:
+        return at_zero([0, 1, 2], [np.array([0]), np.array([ADDED]), np.array([0])], int(domain[2:]), point)[0]
 
     additions: dict[int, Added] = {1: lambda domain: ADDED, 3: fits}
     _, found = outcomes(FIVE, additions)
@@ -323,15 +296,13 @@ def test_other_noise_of_two_parties_is_found() -> None:
     plan, found = outcomes(FIVE, additions, ("Openings",))
     assert isinstance(found[RECEIVER], CiphertextError) or off(found[RECEIVER], plan.wanted) > plan.bound
     # The hash fits: with four parties of the five the shares would be those of another sum.
-    plan, found = outcomes(
-        FIVE, {**additions, 4: lambda domain: at_zero([0, 1, 2], [np.array([0]), np.array([ADDED]), np.array([0])], int(domain[2:]), 5)[0]}
-    )
+    plan, found = outcomes(FIVE, {**additions, 4: lambda domain: fits(domain, 5)})
     assert isinstance(found[RECEIVER], CiphertextError) or off(found[RECEIVER], plan.wanted) > plan.bound
 
 
 def test_two_seeds_of_a_set_are_found() -> None:
     """Party 0 sends party 1 another seed of the set {0, 1, 2} than party 2. Both find it before anybody has noise. Without the comparison: `session/tests/joint.rs` of the engine, and the test below."""
-    wire = Wire(Change("flip", 4))  # after what all compare when an engine is made
+    wire = Wire(Deviates("flip", 4))  # after what all compare when an engine is made
     _, found = outcomes(FIVE, {}, receiver=2, wire=wire, apart=(0, 1, 2))
     to, message = wire.sent[4]
     assert wire.done and to == 1 and len(message) == 3 * 32, "seeds of the sets of parties 0 and 1"
@@ -413,9 +384,8 @@ def test_a_decryption_that_fails_leaves_no_secrets(kind: Kind, monkeypatch: pyte
                 assert left[-1].any()
                 raise KeyQuorumError("no opening")
 
-        context.backend = Backend(Embedded(context.session), broken)  # type: ignore[assignment]
         with pytest.raises(KeyQuorumError, match="no opening") as error:
-            decrypt(context, plan.info(), shares, [plan.ciphertext], RECEIVER, "round_ltz_circuit")
+            decrypt(deviating(context, broken), plan.info(), shares, [plan.ciphertext], RECEIVER, "round_ltz_circuit")
         errors.append(error)
 
     monkeypatch.setattr(JointNoise, "__init__", made)

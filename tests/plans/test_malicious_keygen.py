@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from keyquorum.sharing.shares import Run
 from tests.fhe.dealer import tiny
 from tests.programs.running import VERIFIED_FIELD, VERIFIED_SHAMIR
 
-from .corrupted import Backend, ends_of
+from .corrupted import BreaksOff, Change, Ends, Other, Proxy, ends_of, nothing, same
 from .distributions import chi_square_p, uniform
 from .quorum import WEAK, Seal, Words, reconstruct, secret_of
 
@@ -36,7 +35,7 @@ PLAIN = "rep-field"
 CORRUPT = 2
 """The corrupted party."""
 COMMITTEES = [(REPLICATED, 3), (SHAMIR, 3), (SHAMIR, 5), (SHAMIR, 4)]
-Proxy = Callable[[Any], Any]
+both = pytest.mark.parametrize("protocol", [REPLICATED, SHAMIR])
 
 
 def _request(scheme: str = "bfv", primes: int = 2) -> SealRequest:
@@ -84,16 +83,6 @@ class Joint:
         return _alter(shares) if (summand, value) == self.changes.get("indicator") else shares
 
 
-class Session:
-    """A session with other methods."""
-
-    def __init__(self, core: Any, **methods: Any) -> None:
-        self.core, self.methods = core, methods
-
-    def __getattr__(self, name: str) -> Any:
-        return self.methods.get(name) or getattr(self.core, name)
-
-
 def _joint(party: int = CORRUPT, **changes: Any) -> Proxy:
     """One party's joint integers are others."""
 
@@ -104,75 +93,60 @@ def _joint(party: int = CORRUPT, **changes: Any) -> Proxy:
                 return Joint(made, name=changes["name"](made.name))
             return Joint(made, **changes)
 
-        return Session(session, joint_integers=drawn) if session.party == party else session
+        return Other(session, joint_integers=drawn) if session.party == party else session
 
     return proxy
 
 
-def _with(context: PartyContext, **changes: object) -> PartyContext:
-    """The same context with another session or backend."""
-    changed = copy(context)
-    for name, value in changes.items():
-        setattr(changed, name, value)
-    return changed
+def _run(protocol: str, job: Callable[[PartyContext], Any], session: Proxy = same, change: Change = nothing) -> Ends:
+    """See :func:`ends_of`. ``change``: of the corrupted party."""
+    return ends_of(api.in_process_committee(3, protocol), job, {CORRUPT: change}, session, patience=30)
 
 
-def _run(protocol: str, job: Callable[[PartyContext], Any], proxy: Proxy = lambda session: session) -> list[Any]:
-    """See :func:`ends_of`."""
-    return ends_of(protocol, 3, CORRUPT, lambda context: job(_with(context, session=proxy(context.session))), timeout=30)
-
-
-def _found(ends: list[Any], kind: type[Exception], said: str) -> None:
-    """No honest party has a result, and the reason is this."""
-    honest = [end for party, end in enumerate(ends) if party != CORRUPT]
-    assert all(isinstance(end, Exception) for end in honest), honest
-    assert any(isinstance(end, kind) and said in str(end) for end in honest), honest
+def _key(context: PartyContext) -> KeyMaterial:
+    return generate(context, _request())
 
 
 def _uncompared(proxy: Proxy) -> Proxy:
     """The same, and nobody compares transcripts."""
 
     def without(session: Any) -> Any:
-        return Session(proxy(session), compare=lambda label, digest: None)
+        return Other(proxy(session), compare=lambda label, digest: None)
 
     return without
 
 
-@pytest.mark.parametrize("protocol", [REPLICATED, SHAMIR])
+def _second() -> str:
+    return f"F_{_request().parameters.coeff_modulus[1]}"
+
+
+@both
 def test_another_joint_integer_in_one_domain(protocol: str) -> None:
     """A mask that is another one modulo one prime makes another secret there. The first opening in that domain shows it."""
-    request = _request()
-    q = request.parameters.coeff_modulus[1]
-    attack = _joint(domain=f"F_{q}")
-    _found(_run(protocol, lambda context: generate(context, request), attack), _engine.CheckError, "cheats")
+    _run(protocol, _key, _joint(domain=_second())).found("cheats")
 
 
 def test_another_joint_integer_is_not_found_without_checked_openings() -> None:
     """With semi-honest openings and no comparison the honest parties end with different public keys."""
-    request = _request()
-    attack = _joint(domain=f"F_{request.parameters.coeff_modulus[1]}")
-    ends = _run(PLAIN, lambda context: generate(context, request), _uncompared(attack))
+    ends = _run(PLAIN, _key, _uncompared(_joint(domain=_second())))
     keys = [end for end in ends if isinstance(end, KeyMaterial)]
     assert len(keys) == 3 and len({k.public["public.key"] for k in keys}) > 1
 
 
-def _secrets(protocol: str, proxy: Proxy, size: int = 2048) -> list[Any]:
-    def job(context: PartyContext) -> Words:
-        with PseudorandomNumbers(Run(context)).ternary(size) as made:
-            return made.file.words.copy()
-
-    return _run(protocol, job, proxy)
+def _secret(context: PartyContext, size: int = 2048) -> Words:
+    with PseudorandomNumbers(Run(context)).ternary(size) as made:
+        return made.file.words.copy()
 
 
-@pytest.mark.parametrize("protocol", [REPLICATED, SHAMIR])
+@both
 def test_another_trit_in_the_sum_of_the_secret(protocol: str) -> None:
     """A party that holds another trit sends a wrong product: the check of products finds it before the secret is stored."""
-    _found(_secrets(protocol, _joint(indicator=(CORRUPT, 1))), _engine.CheckError, "cheats")
+    _run(protocol, _secret, _joint(indicator=(CORRUPT, 1))).found("cheats")
 
 
 def test_another_trit_is_not_found_without_verified_products() -> None:
     """The honest parties store a secret that is no ternary one where the trit was changed, or another one, and nobody notices."""
-    ends = _secrets(PLAIN, _joint(indicator=(CORRUPT, 1)))
+    ends = _run(PLAIN, _secret, _joint(indicator=(CORRUPT, 1)))
     assert not any(isinstance(end, Exception) for end in ends)
     right = reconstruct(PLAIN, 1, ends, MERSENNE)
     # Party 0 holds summands 0 and 2, party 1 holds summands 1 and 0: without the corrupted party.
@@ -185,29 +159,20 @@ def test_another_trit_is_not_found_without_verified_products() -> None:
 def test_distribution_of_the_secret(protocol: str, parties: int) -> None:
     """Uniform in {-1, 0, 1}: false alarm 10^-6 a case."""
     members = api.in_process_committee(parties, protocol)
-    size = 6000
-
-    def job(context: PartyContext) -> Words:
-        with PseudorandomNumbers(Run(context)).ternary(size) as made:
-            return made.file.words.copy()
-
-    shares = run_in_process(members, job)
+    shares = run_in_process(members, lambda context: _secret(context, 6000))
     secret = reconstruct(protocol, members.threshold, shares, MERSENNE)
     counts = Counter(secret.tolist())
     assert set(counts) == {-1, 0, 1}
     assert chi_square_p(secret, uniform(range(-1, 2))) > 1e-6
 
 
-@pytest.mark.parametrize("protocol", [REPLICATED, SHAMIR])
+@both
 def test_joint_integers_of_two_draws(protocol: str) -> None:
     """An honest party whose shares are of another draw has another name: nothing is computed with them. With the same name the run goes on."""
-    request = _request()
-    attack = _joint(1, name=lambda name: bytes([name[0] ^ 1]) + name[1:])
-    ends = _run(protocol, lambda context: generate(context, request), attack)
+    ends = _run(protocol, _key, _joint(1, name=lambda name: bytes([name[0] ^ 1]) + name[1:]))
     assert all(isinstance(end, Exception) for end in ends)
     assert any(isinstance(end, _engine.StoreError) and "not made together" in str(end) for end in ends), ends
-    same = _joint(1, name=lambda name: name)
-    assert all(isinstance(end, KeyMaterial) for end in _run(protocol, lambda context: generate(context, request), same))
+    assert all(isinstance(end, KeyMaterial) for end in _run(protocol, _key, _joint(1, name=lambda name: name)))
 
 
 def _another_share(program: str, _: str, options: dict[str, Any]) -> None:
@@ -216,20 +181,14 @@ def _another_share(program: str, _: str, options: dict[str, Any]) -> None:
         options["persistence"].words[0, 0] ^= np.uint64(1)
 
 
-def _wrong_body(context: PartyContext) -> KeyMaterial:
-    if context.party == CORRUPT:
-        context = _with(context, backend=Backend(context.backend, _another_share))
-    return generate(context, _request())
-
-
-@pytest.mark.parametrize("protocol", [REPLICATED, SHAMIR])
+@both
 def test_a_wrong_body(protocol: str) -> None:
     """A corrupted party that opens a wrong summand of a public key is found by those that have the copy, or by the degree."""
-    _found(_run(protocol, _wrong_body), _engine.CheckError, "cheats")
+    _run(protocol, _key, change=_another_share).found("cheats")
 
 
 def test_a_wrong_body_is_not_found_without_checked_openings() -> None:
-    ends = _run(PLAIN, _wrong_body, _uncompared(lambda session: session))
+    ends = _run(PLAIN, _key, _uncompared(same), _another_share)
     assert len({end.public["public.key"] for end in ends}) > 1
 
 
@@ -240,19 +199,16 @@ def _says(label: str) -> Proxy:
         def compare(said: str, digest: bytes) -> None:
             session.compare(said, bytes(32) if said == label else digest)
 
-        return Session(session, compare=compare) if session.party == CORRUPT else session
+        return Other(session, compare=compare) if session.party == CORRUPT else session
 
     return proxy
 
 
-@pytest.mark.parametrize("protocol", [REPLICATED, SHAMIR])
+@both
 def test_a_wrong_final_hash(protocol: str) -> None:
     """Both honest parties stop before they have a key. Without the comparison both have one."""
-    request = _request()
-    attack = _says("transcript of the key")
-    _found(_run(protocol, lambda context: generate(context, request), attack), _engine.ProtocolError, "transcript of the key: party 2")
-    ends = _run(protocol, lambda context: generate(context, request), _uncompared(lambda session: session))
-    assert all(isinstance(end, KeyMaterial) for end in ends)
+    _run(protocol, _key, _says("transcript of the key")).found("transcript of the key: party 2", _engine.ProtocolError)
+    assert all(isinstance(end, KeyMaterial) for end in _run(protocol, _key, _uncompared(same)))
 
 
 def _withholds(session: Any) -> Any:
@@ -265,39 +221,31 @@ def _withholds(session: Any) -> Any:
             session.recv(1, 64)
             # Party 0 has all digests now. Its own last message shows that its key counts.
             session.recv(0, 64)
-            raise CommitteeError("as the adversary wants it")
+            raise BreaksOff("as the adversary wants it")
         session.compare(said, digest)
 
-    return Session(session, compare=compare) if session.party == CORRUPT else session
+    return Other(session, compare=compare) if session.party == CORRUPT else session
 
 
-@pytest.mark.parametrize("protocol", [REPLICATED, SHAMIR])
+@both
 def test_a_withheld_digest_leaves_a_right_key_or_none(protocol: str, tmp_path: Path) -> None:
     """Selective abort at the end: party 0 has a key, party 1 has none, both have an error. The name is free where no key is, and where one is it can be deleted; then
     the committee makes the key anew."""
     members = api.init(tmp_path / "c", 3, protocol)
     job = api.keygen_job("k", _request().parameters, relin=False, policy=WEAK)
 
-    def run(proxy: Proxy) -> list[Any]:
-        def one(context: PartyContext) -> Any:
-            try:
-                return keygen_job(_with(context, session=proxy(context.session)), job)
-            except (_engine.EngineError, CommitteeError) as error:
-                context.session.abort(str(error))
-                return error
-
-        return run_in_process(members, one)
+    def run(session: Proxy = same) -> Ends:
+        return ends_of(members, lambda context: keygen_job(context, job), {} if session is same else {CORRUPT: nothing}, session)
 
     ends = run(_withholds)
     assert all(isinstance(end, Exception) for end in ends)
     folders = [members.key_folder(party, "k") for party in range(3)]
     assert [holds_a_key(folder) for folder in folders] == [True, False, False]
     assert not folders[1].exists()
-    with pytest.raises(KeyFileError, match="there is a key of this name already"):
-        run(lambda session: session)
+    run().found("there is a key of this name already", KeyFileError)
     for path in folders[0].iterdir():
         path.unlink()
-    ends = run(lambda session: session)
+    ends = run()
     assert all(isinstance(end, dict) for end in ends) and all(map(holds_a_key, folders))
 
 

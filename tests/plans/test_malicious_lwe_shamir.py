@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from keyquorum.sharing.variants import Preprocessing
 from tests.adversaries.lwe_plans import COUNT, LweDecryption, lwe_decryption
 from tests.adversaries.plans import committee_of, dealt
 
+from .corrupted import ends_of, nothing
 from .distributions import chi_square_p, uniform
 from .test_malicious_decryption import check_a_pool_is_used_once
 
@@ -332,22 +332,13 @@ class Colluding(Embedded):
 def test_two_parties_of_five_collude(checked: bool) -> None:
     """Parties 3 and 4 shift their shares so that they fit those of the receiver and of party 1. The share of party 2 does not, so the check of openings fails. Without the checks the message is another one."""
     plan = toy(5, pooled=False)
-    sessions = _engine.tampered_sessions([None] * 5, [] if checked else ["Openings", "Products"], 60.0)
 
-    def one(party: int) -> Any:
-        session = sessions[party]
-        context = PartyContext(session, plan.committee, backend=Colluding(session) if party > 2 else None)
-        try:
-            return plan.result(context, [key_shares(plan, context)])
-        except Exception as error:
-            if party < 3:  # the others do not tell what they see
-                session.abort(str(error))
-            return error
+    def one(context: PartyContext) -> Any:
+        if context.party > 2:
+            context.backend = Colluding(context.session)
+        return plan.result(context, [key_shares(plan, context)])
 
-    with ThreadPoolExecutor(5) as threads:
-        ends = list(threads.map(one, range(5)))
-    for session in sessions:
-        session.abort("the test has ended")
+    ends = ends_of(plan.committee, one, {3: nothing, 4: nothing}, omitted=[] if checked else ["Openings", "Products"])
     if checked:
         assert all(isinstance(end, _engine.EngineError) for end in ends[:3]) and any(isinstance(end, _engine.CheckError) for end in ends[:3]), ends
     else:
