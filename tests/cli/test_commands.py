@@ -14,13 +14,13 @@ import pytest
 from keyquorum.model.errors import CommitteeError
 from keyquorum.parties import setup
 
+from tests.commands import command
 from tests.long import some
 
 
 def keyquorum(*args: object, folder: Path, ok: bool = True) -> str:
     """Runs a command; returns standard output, or standard error if it must fail."""
-    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", *map(str, args)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    done = command(folder, *args)
     if ok:
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -66,17 +66,16 @@ def test_finding_04_blocked_first_use(tour: Path, parameters: str) -> None:
     said.append(keyquorum("inspect", "g.ct", folder=tour))
     bounds = {float(text.split(stated)[1].split()[0]) for text in said}
     assert len(bounds) == 1
-    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "decode", "committee", parameters, "g.ct.plain", "-n", "3"]
-    done = subprocess.run(command, cwd=tour, capture_output=True, text=True, timeout=120, check=True)
-    assert stated in done.stderr
+    done = command(tour, "decode", "committee", parameters, "g.ct.plain", "-n", "3")
+    assert done.returncode == 0 and stated in done.stderr
     values = [float(v) for v in done.stdout.split()[:3]]
     assert np.abs(np.array(values) - [1, 0.5, -2]).max() < bounds.pop() < 0.05
 
 
 def test_a_weak_policy_warns_loudly(tour: Path) -> None:
     """On standard error, and the key is made."""
-    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "keygen", "committee", "weak", "-p", "ckks-4096", "--no-relin"]
-    done = subprocess.run([*command, "--flood-bits", "1"], cwd=tour, capture_output=True, text=True, timeout=120, check=True)
+    done = command(tour, "keygen", "committee", "weak", "-p", "ckks-4096", "--no-relin", "--flood-bits", "1")
+    assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.strip().splitlines() if not line.startswith("progress: ")]
     assert len(lines) == 1 and lines[0].startswith("WARNING: flooding of 1 bits is WEAK")
 
@@ -112,9 +111,8 @@ def test_the_expected_error_is_stated_everywhere(tour: Path) -> None:
         keyquorum("inspect", "v.ct.plain", folder=tour),
     ]
     assert [text for text in said if stated[0] not in text] == []
-    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "decode", "committee", "plain", "v.ct.plain", "-n", "3"]
-    done = subprocess.run(command, cwd=tour, capture_output=True, text=True, timeout=120, check=True)
-    assert stated[0] in done.stderr
+    done = command(tour, "decode", "committee", "plain", "v.ct.plain", "-n", "3")
+    assert done.returncode == 0 and stated[0] in done.stderr
     assert np.abs(np.array([float(v) for v in done.stdout.split()[:3]]) - [0.5, 0.25, -1]).max() < float(stated[1])
 
 
@@ -178,16 +176,8 @@ def test_an_exhausted_noise_budget_is_refused(tour: Path, key: str) -> None:
         said = keyquorum("eval", "committee", key, "square", name, "-o", f"n{last}.ct", folder=tour)
         left.append(int(re.findall(r"noise budget left when decrypted: (\d+) bits", said)[0]))
     assert left[0] > left[-1] == 0 and 1 <= last <= 3
-    command = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
-    warned = subprocess.run(
-        [*command, "eval", "committee", key, "negate", f"n{last}.ct", "-o", f"{key}.ct"],
-        cwd=tour,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "WARNING: the noise budget is used up" in warned.stderr
+    warned = command(tour, "eval", "committee", key, "negate", f"n{last}.ct", "-o", f"{key}.ct")
+    assert warned.returncode == 0 and "WARNING: the noise budget is used up" in warned.stderr
     line = keyquorum("decrypt", "committee", key, f"{key}.ct", "--to", "0", folder=tour, ok=False)
     assert f"{key}.ct: its noise budget is used up (-" in line and "remove the receipt to decrypt all the same" in line
     assert not (tour / f"{key}.ct.plain").exists()
@@ -325,8 +315,8 @@ def test_a_cut_ciphertext_is_named_by_every_command(tour: Path, size: int) -> No
     (tour / "v.json").write_text("[1]")
     keyquorum("encrypt", "committee", "bfv", "v.json", "-o", "v.ct", folder=tour)
     (tour / "cut.ct").write_bytes((tour / "v.ct").read_bytes()[:size])
-    for command in (["eval", "committee", "bfv", "negate", "cut.ct", "-o", "n.ct"], ["decrypt", "committee", "bfv", "cut.ct", "--to", "0"]):
-        text = keyquorum(*command, folder=tour, ok=False)
+    for words in (["eval", "committee", "bfv", "negate", "cut.ct", "-o", "n.ct"], ["decrypt", "committee", "bfv", "cut.ct", "--to", "0"]):
+        text = keyquorum(*words, folder=tour, ok=False)
         assert "cut.ct" in text and "was the file cut" in text
     assert not (tour / "n.ct").exists()
     text = keyquorum("encrypt", "committee", "bfv", "v.json", "-o", "b.ct", "--bound", "4", folder=tour, ok=False)

@@ -15,12 +15,12 @@ from keyquorum.model.committee import Committee
 from keyquorum.plans.pool_store import packed_bytes
 from keyquorum.serve.client import make_receiver
 
-COMMAND = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
+from tests.commands import command
 
 
 def run(folder: Path, *args: object, code: int = 0) -> tuple[str, str]:
     """Standard output and standard error of a command that ends with an exit code."""
-    done = subprocess.run([*COMMAND, *map(str, args)], cwd=folder, capture_output=True, text=True, timeout=120)
+    done = command(folder, *args)
     assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr

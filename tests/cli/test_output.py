@@ -26,10 +26,11 @@ from keyquorum.terminal.output import chosen
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tests.cli.test_first_use import COMMAND, run
+from tests.cli.test_first_use import run
 from tests.cli.test_option_fuzz import commands
 
 SHELL_SECONDS = 60
+COMMAND = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
 
 
 @pytest.fixture(scope="module")
