@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,28 +15,14 @@ from keyquorum.plans.pools import pools_folder
 from tests.long import LONG
 from tests.schemes.test_prf_lwe_jobs import POINT, aes_of, with_gates
 
-ROOT = Path(__file__).resolve().parents[2]
+from .workers import run_workers
+
 ALL = ("agree/after@3", "claim/before", "claim/half", "claim/durable", "claim/half@2", "claim/durable@2", "gates/claimed", "gates/taken", "take/read@2",
        "take/read@20", "gates/block", "gates/removed")  # fmt: skip
 """The first claim is of the tables, the second one of the rounding's items."""
 POINTS = ALL if LONG else ("claim/half", "claim/durable@2", "take/read@20")
 VICTIMS = (0, 1) if LONG else (1,)
 pytestmark = pytest.mark.filterwarnings("ignore:.*for comparison only")
-
-
-def run(committee: Committee, kill: dict[int, str], *options: str) -> list[dict[str, str] | None]:
-    """What each party printed; None if it was killed."""
-    folder = committee.folder
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.gates_worker", str(folder), str(party), kill.get(party, "-"), str(folder / f"used-{party}"), *options],
-            stdout=subprocess.PIPE, text=True, cwd=ROOT,
-        )
-        for party in (0, 1)
-    ]  # fmt: skip
-    outputs = [worker.communicate(timeout=60)[0] for worker in workers]
-    assert all((worker.returncode == -signal.SIGKILL) == (party in kill) for party, worker in enumerate(workers)), outputs
-    return [json.loads(text) if text.strip() else None for text in outputs]
 
 
 def killed(folder: Path, points: Sequence[str], victims: Sequence[int], *options: str) -> Committee:
@@ -50,9 +32,9 @@ def killed(folder: Path, points: Sequence[str], victims: Sequence[int], *options
     run_in_process(committee, lambda context: run_job(context, job), timeout=120)
     for point in points:
         for victim in victims:
-            other = run(committee, {victim: point}, *options)[1 - victim]
+            other = run_workers("gates_worker", committee.folder, {victim: point}, *options)[1 - victim]
             assert other is not None and ("party" in other.get("error", "") or "value" in other), (point, other)
-    done = run(committee, {}, *options)
+    done = run_workers("gates_worker", committee.folder, {}, *options)
     assert done[0] == {"value": aes_of(committee, POINT).hex()}
     return committee
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +15,8 @@ from keyquorum.sharing.receivers import received_messages
 
 from tests.long import LONG
 
-ROOT = Path(__file__).resolve().parents[2]
+from .workers import run_workers
+
 MESSAGES = [1, 0, 1]
 ROWS = receiver_rows(SCHEME.padded(lwe_parameters("lwe64-p2")))
 """Random elements of an item, of which none may serve twice."""
@@ -44,31 +41,15 @@ def committee(tmp_path: Path) -> Committee:
     return Committee.load(made.folder)
 
 
-def run(committee: Committee, kill: dict[int, str], *options: str) -> list[dict[str, object] | None]:
-    """What each party printed; None if it was killed."""
-    folder = committee.folder
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.padded_worker", str(folder), str(party), kill.get(party, "-"), str(folder / f"used-{party}"), *options],
-            stdout=subprocess.PIPE, text=True, cwd=ROOT,
-        )
-        for party in range(2)
-    ]  # fmt: skip
-    outputs = [worker.communicate(timeout=60)[0] for worker in workers]
-    for party, worker in enumerate(workers):
-        assert worker.returncode == -signal.SIGKILL or party not in kill
-    return [json.loads(text) if text.strip() else None for text in outputs]
-
-
 def killed(committee: Committee, points: Sequence[str], *options: str) -> list[list[str]]:
     """Kills each party at each point, and ends with a run that is right. Returns hashes of the pads and masks that each party used, apart from one another."""
     for point in points:
         for party in (0, 1):
-            done = run(committee, {party: point}, *options)
+            done = run_workers("padded_worker", committee.folder, {party: point}, *options)
             other = done[1 - party]
             assert done[party] is None and other is not None, (point, party, done)
             assert "answers" in other or "party" in str(other["error"]), (point, other)
-    done = run(committee, {}, *options)
+    done = run_workers("padded_worker", committee.folder, {}, *options)
     padded = SCHEME.padded(lwe_parameters("lwe64-p2"))
     for i in range(3):
         answers = [bytes.fromhex(each["answers"][i]) for each in done]  # type: ignore[index]

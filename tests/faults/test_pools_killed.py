@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,27 +13,13 @@ from keyquorum.plans.pools import pools_folder
 
 from tests.long import LONG
 
-ROOT = Path(__file__).resolve().parents[2]
+from .workers import run_workers
+
 POINTS = [
     "agree/before", "agree/after", "fill/started", "fill/tossed", "fill/made", "fill/stored", "fill/compared", "fill/added", "claim/before",
     "claim/half", "claim/written", "claim/durable", "take/read", "decrypt/before", "decrypt/after", "decrypt/removed",
     "agree/before@4", "claim/durable@2", "take/read@3", "decrypt/after@3", "agree/after@4", "take/read@4", "claim/durable@3", "take/read@5",
 ]  # fmt: skip
-
-
-def run(folder: Path, kill: dict[int, str], parties: Sequence[int] = (0, 1), *options: str) -> list[dict[str, object] | None]:
-    """What each party printed; None if it was killed. ``options``: of the worker."""
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.pool_worker", str(folder), str(party), kill.get(party, "-"), str(folder / f"used-{party}"), *options],
-            stdout=subprocess.PIPE, text=True, cwd=ROOT,
-        )
-        for party in parties
-    ]  # fmt: skip
-    outputs = [worker.communicate(timeout=60)[0] for worker in workers]
-    for party, worker in zip(parties, workers, strict=True):
-        assert worker.returncode == -signal.SIGKILL or party not in kill or worker.returncode in (0, 1)
-    return [json.loads(text) if text.strip() else None for text in outputs]
 
 
 def used(folder: Path, party: int) -> list[str]:
@@ -58,7 +40,7 @@ def test_killed_anywhere(tmp_path: Path) -> None:
                 for index in (0, 1):
                     for path in (committee.party_folder(index) / "pools").glob("*/*"):
                         path.unlink()
-            done = run(folder, {party: point})
+            done = run_workers("pool_worker", folder, {party: point})
             assert done[party] is None, (point, party, done)
             killed += 1
             other = done[1 - party]
@@ -66,7 +48,7 @@ def test_killed_anywhere(tmp_path: Path) -> None:
             # The other party ends with a clear error, or with the right result if it had received all messages.
             assert other.get("messages") == [0, 1, 0] or "party" in str(other["error"]), (point, other)
     assert killed >= 47
-    assert run(folder, {}) == [{"messages": [0, 1, 0]}] * 2
+    assert run_workers("pool_worker", folder, {}) == [{"messages": [0, 1, 0]}] * 2
     for party in (0, 1):
         masks = used(folder, party)
         assert len(masks) > 3 and len(set(masks)) == len(masks)
@@ -84,11 +66,11 @@ def killed_subset(folder: Path, points: Sequence[str], *options: str) -> Committ
         for party in parties:
             if point == "fill/started":
                 continue  # a pool starts once
-            done = run(folder, {party: point}, parties, "0,2", *options)
+            done = run_workers("pool_worker", folder, {party: point}, "0,2", *options, parties=parties)
             assert done[parties.index(party)] is None, (point, party, done)
             other = done[1 - parties.index(party)]
             assert other is not None and (other.get("messages") == [0, 1, 0] or "party" in str(other["error"])), (point, other)
-    assert run(folder, {}, parties, "0,2", *options) == [{"messages": [0, 1, 0]}] * 2
+    assert run_workers("pool_worker", folder, {}, "0,2", *options, parties=parties) == [{"messages": [0, 1, 0]}] * 2
     return committee
 
 
