@@ -124,12 +124,14 @@ test-rust: tools
 	cd Source && cargo test --release --locked -q --workspace --lib --tests
 	cd Source && cargo test --release --locked -q --workspace --doc
 
-# Three files of tests at a time, also on two cores: parties wait for one another. JOBS=0 runs them one after another. CI=1 runs a test that
-# fails once more, alone: `flaky: TEST` names one that passes then.
+# Three tests at a time, also on two cores: parties wait for one another. JOBS=0 runs them one after another. Tests that measure times come after all
+# others, one after another. CI=1 runs a test that fails once more, alone: `flaky: TEST` names one that passes then.
 JOBS ?= 3
+PYTEST := $(PY) $(if $(CI),Scripts/run_tests.py --durations=50,-m pytest)
 
 test-python: build
-	$(PY) $(if $(CI),Scripts/run_tests.py,-m pytest) -n $(JOBS) --dist loadfile $(if $(CI),--durations=50)
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not alone"
+	$(PYTEST) -m alone
 
 test: lint test-rust test-python
 

@@ -6,8 +6,10 @@ import fcntl
 import os
 import signal
 from collections.abc import Iterator
+from zlib import crc32
 
 import hypothesis
+import numpy as np
 import pytest
 
 hypothesis.settings.register_profile("keyquorum", deadline=None)  # other tests run beside them
@@ -17,19 +19,12 @@ hypothesis.settings.load_profile("keyquorum")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-LONGEST = (
-    "cli/test_commands.py",
-    "faults/test_disagreement.py",
-    "adversaries/test_adversaries.py",
-    "programs/test_samplers.py",
-    "serve/test_padded.py",
-)
-"""Files of tests that take longest: they begin first, as a file is for one process alone."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the longest files first."""
-    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
+@pytest.fixture(autouse=True)
+def _own_samples(request: pytest.FixtureRequest) -> None:
+    """Each test draws its own samples, whichever tests ran before: the generator ``RNG`` of its module begins anew, with the name of the test as its seed."""
+    generator = getattr(request.module, "RNG", None)
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = type(generator.bit_generator)(crc32(request.node.name.encode())).state  # type: ignore[call-arg]
 
 
 @pytest.fixture(autouse=True)
