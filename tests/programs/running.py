@@ -59,6 +59,8 @@ VERIFIED_RING, VERIFIED_FIELD, VERIFIED_SHAMIR = (
 ON_MPSPDZ = [SEMI_RING, SEMI_FIELD, MAC_RING, MAC_FIELD]
 WITH_CHECKS = {"spdz2k", "mascot", "mal-rep-ring", "mal-rep-field", "mal-shamir"}
 """Checks of MACs or products add rounds and bytes to what headers state, before whatever a program opens."""
+SMALLEST_PRIMES = {"shamir": 5, "mal-shamir": 1 << 12}
+"""Above the number of parties; long enough that products can be verified."""
 SEMI_RING_4, SEMI_FIELD_3 = Backend("semi2k", 4, RING, 3), Backend("semi", 3, FIELD, 2)
 ADDITIVE = [SEMI_RING, SEMI_FIELD, SEMI_RING_4, SEMI_FIELD_3]
 VERIFIED = [VERIFIED_RING, VERIFIED_FIELD, VERIFIED_SHAMIR]
@@ -147,6 +149,8 @@ def run(
     start = 0 if shares is None else len(shares)
     if backend.protocol != "emulate" and any(i >= backend.parties for i in private or {}):
         pytest.skip(f"{len(private or {})} contributors need as many parties")
+    if backend.modulus < SMALLEST_PRIMES.get(backend.protocol, 0):
+        pytest.skip(f"{backend.protocol} refuses the prime {backend.modulus}")
     words_of = {i: np.asarray(v, dtype=np.int64) for i, v in (private or {}).items()}
     dealt = None if shares is None else centred(shares, backend.modulus)
 

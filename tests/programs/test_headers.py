@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import replace
 
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import ProgramIO, run_program
 from keyquorum.model.errors import ParameterError, ProgramError
+from keyquorum.model.protocols import CLEAR_TEXT, COMMITTEES, PROTOCOLS
 from keyquorum.model.resources import program_path
 from keyquorum.programs import Call, Layout, Segment
 from keyquorum.programs.header import FORMULAS, SYMBOLS, Argument, Read, Write, collection, header, parse_header
@@ -37,7 +39,7 @@ def test_the_program_takes_the_arguments_of_its_header(program: str) -> None:
 def test_a_header_has_costs_whose_names_are_defined(program: str) -> None:
     head = header(program)
     assert head.prose[1].startswith(("Paper: ", "Source: ")) or any(line.startswith(("Paper: ", "Source: ")) for line in head.prose)
-    assert head.has("protocols") and head.has("bytes")
+    assert head.has("bytes")
     assert head.has("rounds") or (head.has("offline rounds") and head.has("online rounds"))
     symbols = {name.split("(")[0].strip() for entry in SYMBOLS for name in ([entry] if "(" in entry else entry.split(","))}
     known = symbols | {f"{argument.name}s" if argument.rest else argument.name for argument in head.arguments}
@@ -58,6 +60,25 @@ def test_sizes_of_shares_are_stated_in_the_arguments(program: str) -> None:
     known = {f"{argument.name}s" if argument.rest else argument.name for argument in head.arguments} | set(dir(builtins))
     for part in (*head.reads, *head.writes):
         assert part.size is None or names_of(part.size) <= known, part
+
+
+@EVERY
+def test_some_committee_and_clear_text_have_what_a_program_needs(program: str) -> None:
+    head = header(program)
+    for variant in head.variants:
+        assert head.runs_on(PROTOCOLS[CLEAR_TEXT], variant) and any(head.runs_on(p, variant) for p in COMMITTEES.values())
+
+
+def test_needs_are_compared_with_capabilities() -> None:
+    """Protocols that verify products have what those of the same sharing have, and a new protocol needs no change of a header."""
+    head = parse_header("one", "# needs: field bits\n# needs of sums: replicated\n")
+    assert {p.name for p in COMMITTEES.values() if head.runs_on(p)} == {"rep-field", "mal-rep-field", "semi", "mascot"}
+    assert {p.name for p in COMMITTEES.values() if head.runs_on(p, "sums")} == {"ring", "rep-field", "mal-rep-ring", "mal-rep-field"}
+    shamir = PROTOCOLS["shamir"]
+    assert head.runs_on(shamir, on_mp_spdz=True) and head.runs_on(replace(shamir, name="other", binary=True))
+    assert not parse_header("one", "").runs_on(PROTOCOLS["semi-bin"]), "packed bits alone: no arithmetic"
+    with pytest.raises(ProgramError, match="one: needs has cheap: write some of ring, field"):
+        parse_header("one", "# needs: ring cheap\n").runs_on(shamir)
 
 
 def test_the_grammar_of_a_header() -> None:

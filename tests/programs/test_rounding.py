@@ -15,14 +15,24 @@ from .running import (
     SEMI_FIELD_3,
     SEMI_RING,
     SEMI_RING_4,
+    SHAMIR_3,
+    VERIFIED_RING,
+    VERIFIED_SHAMIR,
     Backend,
     Outcome,
     run,
 )
 
 RNG = np.random.default_rng(4)
-RINGS = [(EMULATE_RING, EMULATE_RING), (REPLICATED_RING, REPLICATED_FIELD), (SEMI_RING, SEMI_FIELD), (SEMI_RING_4, SEMI_FIELD_3)]
-BOTH = pytest.mark.parametrize(("ring", "field"), RINGS, ids=["emulate", "replicated", "additive-2", "additive-3-4"])
+RINGS = [
+    (EMULATE_RING, EMULATE_RING),
+    (REPLICATED_RING, REPLICATED_FIELD),
+    (SEMI_RING, SEMI_FIELD),
+    (SEMI_RING_4, SEMI_FIELD_3),
+    (REPLICATED_RING, SHAMIR_3),
+    (VERIFIED_RING, VERIFIED_SHAMIR),
+]
+BOTH = pytest.mark.parametrize(("ring", "field"), RINGS, ids=["emulate", "replicated", "additive-2", "additive-3-4", "shamir", "verified"])
 
 
 def uniform(bits: int, size: int) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Every program on every protocol it declares, on the embedded engine and on MP-SPDZ: same inputs, same outputs, costs side by side."""
+"""Every program on every protocol that has what it needs, on the embedded engine and on MP-SPDZ: same inputs, same outputs, costs side by side."""

@@ -1,4 +1,4 @@
-"""``make parity``: every program on every protocol that it declares, on both engines.
+"""``make parity``: every program on every protocol that has what it needs, on both engines.
 
 Writes results/parity.csv after each protocol (of some protocols: their part of it), prints the table, and ends with ``parity: rows=… differences=… skipped=… worst_ratio=…``: rows compared
 (among the two engines and with the clear reference), rows whose outputs differ, rows that one engine does not have, and the
@@ -24,10 +24,11 @@ from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.model.protocols import PROTOCOLS as ALL
+from keyquorum.programs.header import header
 from keyquorum.terminal.output import console
 
 from ..runner import Row
-from .cases import PARTIES, PROTOCOLS, cases, runs_on
+from .cases import PARTIES, PROTOCOLS, cases
 from .embedded import EmbeddedRows
 from .mpspdz import MpSpdzRows
 from .outcome import Case, Measured, Outcome, wrong
@@ -100,7 +101,7 @@ def compare(checkout: Checkout, protocol: str, repeats: int, only: str, show: Ca
         for index, case in enumerate(cases(protocol)):
             if only not in case.label:
                 continue
-            here = ours is not None and runs_on(protocol, case.program, case.variant, everywhere=False)
+            here = ours is not None and header(case.program).runs_on(COMMITTEES[protocol], case.variant)
             mine = ours.measure(index, case) if ours is not None and here else None
             other = None if without_peer(protocol, case) else theirs.measure(case)
             compared = Compared(protocol, case, mine, other, difference(case, reference(case), mine, other))

@@ -55,18 +55,9 @@ def scale(protocol: Protocol) -> Scale:
     return Scale(1024, 1024, 128, 8) if protocol.oblivious_transfer else Scale(16384, 4096, 1024, 32)
 
 
-def declared(program: str, variant: str, everywhere: bool = True) -> set[str]:
-    """The protocols that a program's header names, for a variant. ``everywhere``: also those on MP-SPDZ alone."""
-    return header(program).protocols(variant, everywhere)
-
-
-def runs_on(protocol: str, program: str, variant: str, everywhere: bool = True) -> bool:
-    """Whether a variant runs on a protocol. One that verifies products runs what the semi-honest protocol of the same sharing runs, which headers name."""
-    here = COMMITTEES[protocol]
-    named = [
-        p.name for p in COMMITTEES.values() if here.names_runs and p.adversary == "semi-honest" and (p.sharing, p.ring) == (here.sharing, here.ring)
-    ]
-    return not declared(program, variant, everywhere).isdisjoint(named or [protocol])
+def runs_on(protocol: str, program: str, variant: str) -> bool:
+    """Whether a variant runs on a protocol, on one engine at least."""
+    return header(program).runs_on(COMMITTEES[protocol], variant, on_mp_spdz=True)
 
 
 def _bounded(deviation: float, bound: int) -> Callable[[Outcome], str]:

@@ -8,12 +8,13 @@ docs/pages/adding-a-program.md their grammar.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.protocols import Protocol
 from keyquorum.model.resources import program_path, resource_folder
 
 FIELDS = {
@@ -23,9 +24,7 @@ FIELDS = {
     "reads": "`name[size] at argument`: shares of the share file from that position on",
     "writes": "`name[size]`: shares that are appended to the share file, in this order",
     "output": "words that are written by `binary_output`",
-    "protocols": "where the program runs, on both engines",
-    "on MP-SPDZ": "further protocols, on MP-SPDZ alone",
-    "domains": "`fields`: over a prime only",
+    "needs": "what a protocol must have to run the program at the stated costs; without the field every protocol does that has arithmetic",
     "where": "abbreviations of the formulas",
     "rounds": "of the whole run",
     "offline rounds": "of the part that does not depend on a ciphertext",
@@ -36,6 +35,16 @@ FIELDS = {
     "sample": "arguments of a row of `make parity` with random inputs, for results that depend on nothing else; then counts of inputs",
 }  # fmt: skip
 """Keys of headers, with their meaning."""
+NEEDS: Mapping[str, tuple[str, Callable[[Protocol], bool]]] = {
+    "ring": ("arithmetic modulo 2^k", lambda p: p.ring),
+    "field": ("arithmetic over prime fields", lambda p: p.field),
+    "bits": ("packed bits beside arithmetic, which MP-SPDZ has with every protocol", lambda p: p.binary),
+    "plain": ("shares without MACs, so that primes may be small", lambda p: not p.macs),
+    "macs": ("shares with MACs", lambda p: p.macs),
+    "replicated": ("a sum whose summands are each known to several parties", lambda p: p.sharing == "replicated"),
+    "additive": ("a sum, one summand a party", lambda p: p.sharing == "additive"),
+}
+"""Words of ``needs``, with their meaning and what they ask of a protocol. Clear text has everything."""
 FORMULAS = ("rounds", "offline rounds", "online rounds", "bytes")
 """Keys whose values are Python expressions."""
 
@@ -148,10 +157,23 @@ class Header:
         """Whether there is a field of that key, for whatever variant."""
         return any(field.key == key for field in self.fields)
 
-    def protocols(self, variant: str = "", everywhere: bool = False) -> set[str]:
-        """Protocols that a variant runs on; ``everywhere``: also those on MP-SPDZ alone."""
-        keys = ("protocols", "on MP-SPDZ") if everywhere else ("protocols",)
-        return {name for key in keys for name in self.value(key, variant).split()}
+    def needs(self, variant: str = "") -> tuple[str, ...]:
+        """What a variant needs of a protocol, keys of :data:`NEEDS`. Raises ProgramError for other words."""
+        words = tuple(self.value("needs", variant).split())
+        if unknown := set(words) - set(NEEDS):
+            raise ProgramError(f"{self.program}: needs has {', '.join(sorted(unknown))}: write some of {', '.join(NEEDS)}")
+        return words
+
+    def runs_on(self, protocol: Protocol, variant: str = "", on_mp_spdz: bool = False) -> bool:
+        """Whether a protocol has what a variant needs, on the embedded engine or on MP-SPDZ, which has packed bits with every protocol."""
+        if not (protocol.ring or protocol.field):
+            return False
+        return all(protocol.emulated or (word == "bits" and on_mp_spdz) or NEEDS[word][1](protocol) for word in self.needs(variant))
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The variants that fields name, in their order; one without a name if none does."""
+        return tuple(dict.fromkeys(variant for field in self.fields for variant in field.variants)) or ("",)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

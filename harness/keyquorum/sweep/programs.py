@@ -78,7 +78,7 @@ class Program:
         """Whether the program is for this protocol."""
         if self.source:
             return protocol in self.protocols
-        return protocol in header(self.program).protocols(self.variant, backend == "mp-spdz")
+        return header(self.program).runs_on(PROTOCOLS[protocol], self.variant, backend == "mp-spdz")
 
     @property
     def path(self) -> Path:

@@ -20,6 +20,7 @@ from keyquorum.model.chosen_committees import (
     lwe_set,
     over_field,
     over_ring,
+    with_capability,
 )
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import COMMITTEES
@@ -56,7 +57,7 @@ def _verifies(protocol: str) -> bool:
 def _programs(suite: str) -> Maker:
     def make(axes: Axes, quick: bool) -> Iterator[Case]:
         backends = axes.backends or ("embedded",)
-        protocols = axes.protocols or tuple(COMMITTEES)
+        protocols = axes.protocols or with_capability()
         links = axes.link_specs(("",) if quick or suite != "primitives" else ("", "lan", "wan"))
         rows = [p for (s, _), p in PROGRAMS.items() if s == suite]
         for backend, protocol, row, link in product(backends, protocols, rows, links):
