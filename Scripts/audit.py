@@ -1,11 +1,11 @@
 """Runs the attacks of the security reviews: each must be blocked, and must succeed when its remedy is removed.
 
-Tests are named ``finding_NN_blocked_…`` and ``finding_NN_ablated_…``, in Rust and in Python. Other attacks have a
-name instead of the number (``two_element_keys_blocked_…``). A finding is blocked if all of its ``blocked`` tests pass, and its ablated
-attack succeeds if all of its ``ablated`` tests pass. A finding without tests of a kind counts as failed.
+Tests are named ``ATTACK_blocked_…`` and ``ATTACK_ablated_…``, in Rust and in Python: ``two_element_keys_blocked_by_the_check_of_keys``. An attack is
+blocked if all of its ``blocked`` tests pass, and its ablation succeeds if all of its ``ablated`` tests pass. An attack without tests of a kind counts
+as failed.
 
-Prints ``audit: finding=… attack_blocked=… ablated_attack_succeeds=…`` for every numbered finding, the same with ``attack=`` for every
-other attack, then ``audit: ok findings=16``; exits with 1 otherwise.
+Prints ``audit: attack=… attack_blocked=… ablated_attack_succeeds=…`` for every attack, then ``audit: ok findings=16 later=… attacks=…``: attacks of the
+first review, later ones, and tests; exits with 1 otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,25 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FINDINGS = range(1, 17)
+FIRST = (
+    "revealed_pads",
+    "failed_check",
+    "factor_bets",
+    "small_flooding",
+    "rounding_errors",
+    "crowds",
+    "torn_claims",
+    "repeated_bets",
+    "toss",
+    "lift_masks",
+    "missing_parts",
+    "every_check",
+    "short_masks",
+    "searched_sets",
+    "timing",
+    "dual_words",
+)
+"""The attacks of the first review, which must be there. Later ones are found by their tests."""
 KINDS = ("blocked", "ablated")
 
 TEST = r"(\w+?)_(blocked|ablated)(?:_\w*)?"
@@ -34,8 +52,8 @@ def _run(command: list[str], folder: Path) -> str:
 def _note(outcomes: Outcomes, text: str, line: str) -> int:
     """Adds the outcomes of the tests in these lines; returns their number."""
     found = re.findall(line, text, re.MULTILINE)
-    for number, kind, outcome in found:
-        outcomes.setdefault((number, kind), []).append(outcome.lower() in ("ok", "passed"))
+    for attack, kind, outcome in found:
+        outcomes.setdefault((attack, kind), []).append(outcome.lower() in ("ok", "passed"))
     return len(found)
 
 
@@ -50,21 +68,19 @@ def main() -> int:
     more = _note(outcomes, python, rf"::test_{TEST}(?:\[.*?\])?(?: <-.*?)? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)")
     if not many or not more:
         print(rust[-3000:] if not many else python[-3000:])
-    first = [f"finding_{number:02}" for number in FINDINGS]
-    later = sorted({name for name, _ in outcomes} - set(first))
+    later = sorted({name for name, _ in outcomes} - set(FIRST))
     good = 0
-    for name in [*first, *later]:
+    for name in [*FIRST, *later]:
         said = {kind: bool(outcomes.get((name, kind))) and all(outcomes[name, kind]) for kind in KINDS}
         words = {kind: "yes" if said[kind] else "no" for kind in KINDS}
-        shown = f"finding={int(name.removeprefix('finding_'))}" if name in first else f"attack={name}"
-        print(f"audit: {shown} attack_blocked={words['blocked']} ablated_attack_succeeds={words['ablated']}")
+        print(f"audit: attack={name} attack_blocked={words['blocked']} ablated_attack_succeeds={words['ablated']}")
         good += all(said.values())
-    if good < len(first) + len(later):
+    if good < len(FIRST) + len(later):
         failed = re.findall(r"^(?:test )?\S*_(?:blocked|ablated)\S* .*(?:FAILED|ERROR).*$", rust + python, re.MULTILINE)
         print("\n".join(failed))
-        print(f"audit: FAILED, {good} of {len(first) + len(later)} findings and attacks are as they should be")
+        print(f"audit: FAILED, {good} of {len(FIRST) + len(later)} findings and attacks are as they should be")
         return 1
-    print(f"audit: ok findings={len(first)} later={len(later)} attacks={sum(map(len, outcomes.values()))}")
+    print(f"audit: ok findings={len(FIRST)} later={len(later)} attacks={sum(map(len, outcomes.values()))}")
     return 0
 
 

@@ -159,7 +159,7 @@ def runs_with_macs(tmp_path: Path) -> Callable[..., list[Any]]:
     return run
 
 
-def test_finding_02_blocked_check_that_fails_on_mp_spdz(tmp_path: Path) -> None:
+def test_failed_check_blocked_check_that_fails_on_mp_spdz(tmp_path: Path) -> None:
     """Under a protocol with MACs the committee's key is burned, as on the embedded engine, unless the executable was never connected to the
     others."""
     run = runs_with_macs(tmp_path)
@@ -184,7 +184,7 @@ sys.exit(1)
 """Party 1 has the sums of party 0, breaks off before it gives its own, and says that it never started."""
 
 
-def test_finding_02_blocked_check_cut_off_on_mp_spdz(tmp_path: Path) -> None:
+def test_failed_check_blocked_check_cut_off_on_mp_spdz(tmp_path: Path) -> None:
     run = runs_with_macs(tmp_path)
     with pytest.raises(PartyError):
         run(CUT_OFF)
@@ -203,7 +203,7 @@ def test_a_peer_that_says_a_check_failed_burns_no_key(tmp_path: Path) -> None:
     assert str(error.value).count("MAC key is burned") <= 1  # its own
 
 
-def test_finding_02_ablated_check_cut_off_on_mp_spdz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_check_ablated_check_cut_off_on_mp_spdz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the remedy the next program computes under the key that party 1 knows."""
     monkeypatch.setattr(party, "may_have_begun", lambda *_: False)
     run = runs_with_macs(tmp_path)

@@ -54,7 +54,7 @@ def test_the_tour_of_the_readme(tour: Path) -> None:
 
 
 @pytest.mark.parametrize("parameters", some(["ckks-4096", "ckks-8192"], 1))
-def test_finding_04_blocked_first_use(tour: Path, parameters: str) -> None:
+def test_small_flooding_blocked_first_use(tour: Path, parameters: str) -> None:
     """A shipped set and the default policy: every command states the error bound, and the values are within it."""
     stated = "error of a decrypted value at most "
     made = keyquorum("keygen", "committee", parameters, "-p", parameters, "--no-relin", folder=tour)

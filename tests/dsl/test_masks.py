@@ -142,7 +142,7 @@ def read_bits(opened: Sequence[int], modulus: int) -> list[int]:
 
 
 @ATTACKED
-def test_finding_13_blocked_bits_of_a_secret_above_the_mask(tmp_path: Path, backend: Backend) -> None:
+def test_short_masks_blocked_bits_of_a_secret_above_the_mask(tmp_path: Path, backend: Backend) -> None:
     true, read, seen = bits_of_products(tmp_path, backend)
     right = int((true == read).sum())
     assert stats.binomtest(right, true.size).pvalue > FALSE_ALARM
@@ -153,7 +153,7 @@ def test_finding_13_blocked_bits_of_a_secret_above_the_mask(tmp_path: Path, back
 
 
 @ATTACKED
-def test_finding_13_ablated_bits_of_a_secret_above_the_mask(tmp_path: Path, backend: Backend) -> None:
+def test_short_masks_ablated_bits_of_a_secret_above_the_mask(tmp_path: Path, backend: Backend) -> None:
     true, read, _ = bits_of_products(tmp_path, backend, BOUNDED)
     assert (true == read).all()
 
@@ -180,7 +180,7 @@ print_ln('%s', (a * b < 1000).reveal())
     return [int(b) << 62 for b in secrets], seen.opened[0], printed
 
 
-def test_finding_13_blocked_high_bits_of_a_product_in_the_opening(tmp_path: Path) -> None:
+def test_short_masks_blocked_high_bits_of_a_product_in_the_opening(tmp_path: Path) -> None:
     products, opened, printed = high_bits(tmp_path)
     assert_uniform(opened, WIDE)
     assert_uniform([(c - x) % WIDE for c, x in zip(opened, products, strict=True)], WIDE)
@@ -188,7 +188,7 @@ def test_finding_13_blocked_high_bits_of_a_product_in_the_opening(tmp_path: Path
     assert set(printed) <= {0, 1}
 
 
-def test_finding_13_ablated_high_bits_of_a_product_in_the_opening(tmp_path: Path) -> None:
+def test_short_masks_ablated_high_bits_of_a_product_in_the_opening(tmp_path: Path) -> None:
     products, opened, printed = high_bits(tmp_path, BOUNDED)
     assert all((c >> 105) - (x >> 105) in (0, 1) for c, x in zip(opened, products, strict=True))
     # What is printed is no bit: it is the product without its lowest 64 bits.
@@ -287,13 +287,13 @@ def far_openings(folder: Path, backend: Backend, count: int) -> tuple[list[int],
 
 
 @pytest.mark.parametrize(("protocol", "parties", "count"), [("mal-rep-field", 3, 800), ("mal-shamir", 3, 800)])
-def test_finding_13_blocked_openings_over_a_prime_far_from_powers_of_two(tmp_path: Path, protocol: str, parties: int, count: int) -> None:
+def test_short_masks_blocked_openings_over_a_prime_far_from_powers_of_two(tmp_path: Path, protocol: str, parties: int, count: int) -> None:
     opened, share = far_openings(tmp_path, (protocol, parties, f"F_{FAR}"), count)
     assert_uniform(opened, FAR)
     assert share < 0.42  # 1/3 is expected; 5 deviations
 
 
-def test_finding_13_ablated_openings_over_a_prime_far_from_powers_of_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_masks_ablated_openings_over_a_prime_far_from_powers_of_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Masks of 61 bits of which none is thrown away: residues below 2^61 - q come twice as often, which shows where x is."""
     monkeypatch.setattr(masks, "free_width", lambda modulus, m, security: modulus.bit_length() - m)
     _, share = far_openings(tmp_path, ("mal-rep-field", 3, f"F_{FAR}"), 800)

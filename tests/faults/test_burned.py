@@ -117,7 +117,7 @@ def forge(folder: Path) -> str:
     return json.dumps(messages) + "\n"
 
 
-def test_finding_02_blocked_decryption_with_the_key(with_macs: Path) -> None:
+def test_failed_check_blocked_decryption_with_the_key(with_macs: Path) -> None:
     """Refused before anything is started."""
     assert decrypt(with_macs) == "[1, 0, 1]\n"
     cheat(with_macs)
@@ -128,7 +128,7 @@ def test_finding_02_blocked_decryption_with_the_key(with_macs: Path) -> None:
     assert len(list(with_macs.glob("party-*/mac.key.burned"))) == 2
 
 
-def test_finding_02_ablated_decryption_with_the_key(with_macs: Path) -> None:
+def test_failed_check_ablated_decryption_with_the_key(with_macs: Path) -> None:
     """Without the mark, and without the check that is still open beside the key, the next decryption accepts a forged share of the key: its result is wrong, and no check fails."""
     cheat(with_macs)
     for path in with_macs.glob("party-*/mac.key.burned"):
@@ -139,7 +139,7 @@ def test_finding_02_ablated_decryption_with_the_key(with_macs: Path) -> None:
     assert wrong != "[1, 0, 1]\n" and decrypt(with_macs) == wrong
 
 
-def test_finding_02_blocked_restarted_party(with_macs: Path) -> None:
+def test_failed_check_blocked_restarted_party(with_macs: Path) -> None:
     """The honest party, restarted alone, refuses before it connects to any party."""
     cheat(with_macs)
     job = api.keygen_job("another", SET)
@@ -148,7 +148,7 @@ def test_finding_02_blocked_restarted_party(with_macs: Path) -> None:
     assert outcome.code == 1 and outcome.kind == "BurnedKeyError" and re.match(CAUSE_AND_CURE, outcome.message), outcome
 
 
-def test_finding_02_blocked_its_pool(with_macs: Path) -> None:
+def test_failed_check_blocked_its_pool(with_macs: Path) -> None:
     """It is neither filled nor used."""
     cheat(with_macs)
     with pytest.raises(BurnedKeyError, match=CAUSE_AND_CURE):
@@ -169,7 +169,7 @@ def test_finding_02_blocked_its_pool(with_macs: Path) -> None:
     assert {path: path.read_bytes() for path in pool.glob("*/*")} == before
 
 
-def test_finding_02_blocked_its_shares_and_services(with_macs: Path) -> None:
+def test_failed_check_blocked_its_shares_and_services(with_macs: Path) -> None:
     """Key shares of every kind, a served committee, doctor and inspect."""
     cheat(with_macs)
     committee = Committee.load(with_macs)
@@ -189,7 +189,7 @@ def test_finding_02_blocked_its_shares_and_services(with_macs: Path) -> None:
     assert sum(not f.ok and "this MAC key is burned" in f.text for f in examine(committee, [0, 1], 5.0)) == 2
 
 
-def test_finding_02_blocked_stored_shares_of_programs(tmp_path: Path) -> None:
+def test_failed_check_blocked_stored_shares_of_programs(tmp_path: Path) -> None:
     """Party 1 changes its stored share; the program that reads it fails, and no program of the folder runs afterwards."""
     store, load = tmp_path / "store.mpc", tmp_path / "load.mpc"
     store.write_text("sint.write_to_file(sint([0, 0]))\n")
@@ -295,7 +295,7 @@ def test_shares_without_a_test_of_their_key_are_refused(tmp_path: Path, with_mac
     assert decrypt(with_macs)
 
 
-def test_finding_02_blocked_committee_without_a_folder() -> None:
+def test_failed_check_blocked_committee_without_a_folder() -> None:
     """This process remembers which of its keys are burned. Another committee, also of the same size and protocol, has keys of its own."""
     committee, others = (api.in_process_committee(2, "mascot") for _ in range(2))
     assert committee.digest != others.digest
@@ -354,7 +354,7 @@ def held_by_another_process(folder: Path) -> Iterator[int]:
         process.stdin.close()
 
 
-def test_finding_02_blocked_second_process_under_the_key(with_macs: Path) -> None:
+def test_failed_check_blocked_second_process_under_the_key(with_macs: Path) -> None:
     """It is refused at once, with the number of the one that has the key, and works when that has ended."""
     with held_by_another_process(with_macs) as number:
         text = rf"^[^\n]*mac\.key: another session of process {number} uses this MAC key[^\n]*wait until that session has ended, then try again$"
@@ -365,7 +365,7 @@ def test_finding_02_blocked_second_process_under_the_key(with_macs: Path) -> Non
     assert decrypt(with_macs) == "[1, 0, 1]\n"
 
 
-def test_finding_02_ablated_second_process_under_the_key(with_macs: Path) -> None:
+def test_failed_check_ablated_second_process_under_the_key(with_macs: Path) -> None:
     """Without the file that both lock they compute under one key at once: see the attack in ``Source/mpc/src/session/tests/burned.rs``."""
     with held_by_another_process(with_macs):
         Committee.load(with_macs).mac_key_path(0).with_name("mac.key.session").unlink()

@@ -45,12 +45,12 @@ def told_apart(masks: Masks) -> float:
     return float(said[0] - said[1]) / TOY_KEYS
 
 
-def test_finding_10_blocked_all_values_of_a_key() -> None:
+def test_lift_masks_blocked_all_values_of_a_key() -> None:
     """False alarm: the attack says so of half a key or more by chance with less than 2^-40."""
     assert told_apart(lift_masks) < 0.5
 
 
-def test_finding_10_ablated_all_values_of_a_key() -> None:
+def test_lift_masks_ablated_all_values_of_a_key() -> None:
     """Uniform masks of the same length, as they were."""
     assert told_apart(uniform_bits) > 0.7
 
@@ -86,7 +86,7 @@ def sums() -> list[tuple[str, int, float]]:
     return rows
 
 
-def test_finding_10_blocked_everything_of_the_largest_key() -> None:
+def test_lift_masks_blocked_everything_of_the_largest_key() -> None:
     for protocol, size, total in sums():
         assert total < math.log2(TOTAL), (protocol, size)
         largest().check_budget(api.in_process_committee(size, protocol))
@@ -94,7 +94,7 @@ def test_finding_10_blocked_everything_of_the_largest_key() -> None:
         largest().check_budget(api.in_process_committee(4, "mascot"))
 
 
-def test_finding_10_ablated_everything_of_the_largest_key() -> None:
+def test_lift_masks_ablated_everything_of_the_largest_key() -> None:
     """Uniform masks: a value's distance is its size over the length of the mask, and the sum of all exceeds the budget in every committee."""
     for protocol, size, _ in sums():
         committee = api.in_process_committee(size, protocol)

@@ -152,14 +152,14 @@ FORMS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_finding_05_blocked_forms(members: Committee, form: str) -> None:
+def test_rounding_errors_blocked_forms(members: Committee, form: str) -> None:
     """Every party refuses, and nothing is counted."""
     path = changed(members, "ckks", FORMS[form])
     refused(decrypt(members, "ckks", [path]), CiphertextError, "of the ciphertext is no encryption's")
     assert counts(members) == [0, 0, 0] and not path.with_suffix(".out").exists()
 
 
-def test_finding_05_blocked_by_approvals(members: Committee) -> None:
+def test_rounding_errors_blocked_by_approvals(members: Committee) -> None:
     """Ciphertexts with the form of encryptions, under a key whose policy wants approvals: each party names the file, nothing is counted."""
     for attack in (by_scaling, by_a_hidden_constant):
         with pytest.raises(ApprovalError, match="was not approved at this party"):
@@ -167,7 +167,7 @@ def test_finding_05_blocked_by_approvals(members: Committee) -> None:
     assert counts(members, "careful") == [0, 0, 0]
 
 
-def test_finding_05_blocked_by_one_party(members: Committee) -> None:
+def test_rounding_errors_blocked_by_one_party(members: Committee) -> None:
     """Approval at two of three parties is not enough."""
     path = encrypt(members, "careful")[0]
     api.approve(members, "careful", path, [0, 2])
@@ -181,7 +181,7 @@ def test_finding_05_blocked_by_one_party(members: Committee) -> None:
 # The same attacks where nothing stops them
 
 
-def test_finding_05_ablated_forms(members: Committee, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_errors_ablated_forms(members: Committee, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the check of the form, one counted decryption of (0, 2^k) gives the secret key."""
     monkeypatch.setattr(decrypt_plan, "check_form", lambda *_: None)
     assert np.array_equal(by_a_constant(members, "ckks"), secret_of(members, "ckks"))
@@ -189,7 +189,7 @@ def test_finding_05_ablated_forms(members: Committee, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("attack", [by_scaling, by_a_hidden_constant])
-def test_finding_05_ablated_approvals(members: Committee, monkeypatch: pytest.MonkeyPatch, attack: Any) -> None:
+def test_rounding_errors_ablated_approvals(members: Committee, monkeypatch: pytest.MonkeyPatch, attack: Any) -> None:
     """Without approvals, one counted decryption gives the secret key: the form of the ciphertext is that of any other."""
     monkeypatch.setattr(scheme, "check_approved", lambda *_: None)
     assert np.array_equal(attack(members, "careful"), secret_of(members, "careful"))

@@ -64,12 +64,12 @@ def guesses_right(policy: FloodPolicy, degree: int, trials: int = 400, excess: i
 
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_finding_04_blocked_divergence_is_as_promised(policy: FloodPolicy, degree: int) -> None:
+def test_small_flooding_blocked_divergence_is_as_promised(policy: FloodPolicy, degree: int) -> None:
     """The bits of the policy, from the worst error that it admits."""
     assert bits_of_security(policy, degree) >= policy.bits - 1e-9
 
 
-def test_finding_04_blocked_adversary_guesses() -> None:
+def test_small_flooding_blocked_adversary_guesses() -> None:
     """One bit, one decryption: the error is a fifth of the flooding's deviation, and who looks is right in 54 of 100 cases."""
     assert guesses_right(FloodPolicy(1, 1, 8), 4096) < 0.65
 
@@ -77,18 +77,18 @@ def test_finding_04_blocked_adversary_guesses() -> None:
 @pytest.mark.parametrize("degree", DEGREES)
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @pytest.mark.usefixtures("without_the_root_of_n")
-def test_finding_04_ablated_divergence(policy: FloodPolicy, degree: int) -> None:
+def test_small_flooding_ablated_divergence(policy: FloodPolicy, degree: int) -> None:
     """Without the factor, log2 N bits of the policy are lost: 12 to 15 of 30."""
     assert bits_of_security(policy, degree) == pytest.approx(policy.bits - math.log2(degree))
 
 
 @pytest.mark.usefixtures("without_the_root_of_n")
-def test_finding_04_ablated_adversary_knows() -> None:
+def test_small_flooding_ablated_adversary_knows() -> None:
     """Without the factor the same adversary is right every time."""
     assert guesses_right(FloodPolicy(1, 1, 8), 4096) > 0.99
 
 
-def test_finding_04_blocked_stored_policies() -> None:
+def test_small_flooding_blocked_stored_policies() -> None:
     """A policy as it was stored with keys before: it means the corrected deviation."""
     stored = policy_from_json({"bits": 30, "decryptions": 16, "noise_bits": 11})
     assert stored == FloodPolicy(noise_bits=11) and stored.sigma(8192) == pytest.approx(math.sqrt(12 * 16 * 8192) * 2.0 ** (15 + 11))
@@ -196,7 +196,7 @@ def small_scale() -> tuple[Seal, Any]:
     return Seal(material[0]), material
 
 
-def test_finding_04_blocked_garbage() -> None:
+def test_small_flooding_blocked_garbage() -> None:
     """Noise of 10^3 and more is no result: refused with the cure, in process too; the cure works."""
     s, material = small_scale()
     ciphertext = s.encryptor.encrypt(s.encoder.encode([0.5], 2.0**28))
@@ -206,7 +206,7 @@ def test_finding_04_blocked_garbage() -> None:
     assert abs(got[0] - 0.5) < 0.5
 
 
-def test_finding_04_ablated_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_flooding_ablated_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the check, the flooding's noise is returned as values, silently."""
     s, material = small_scale()
     monkeypatch.setattr(decrypt_plan, "check_ciphertext_precision", lambda *_: None)

@@ -94,7 +94,7 @@ def lost_claim(folder: Path, patch: pytest.MonkeyPatch, real: bool) -> tuple[int
 
 
 @pytest.mark.parametrize("real", [True, False])
-def test_finding_07_blocked_a_claim_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: bool) -> None:
+def test_torn_claims_blocked_a_claim_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real: bool) -> None:
     used, first = lost_claim(tmp_path, monkeypatch, real)
     assert first >= used
 
@@ -118,11 +118,11 @@ def torn(folder: Path, cut: int, tail: bytes = b"") -> int:
 
 
 @pytest.mark.parametrize(("cut", "tail"), [(80, b""), (60, b""), (40, b""), (5, b""), (0, bytes(64))])
-def test_finding_07_blocked_a_torn_end(tmp_path: Path, cut: int, tail: bytes) -> None:
+def test_torn_claims_blocked_a_torn_end(tmp_path: Path, cut: int, tail: bytes) -> None:
     assert torn(tmp_path, cut, tail) >= 10
 
 
-def test_finding_07_blocked_with_a_disk_that_does_not_cut_off_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torn_claims_blocked_with_a_disk_that_does_not_cut_off_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The torn line stays, nothing follows it, and its items are given up when the pool is opened again."""
 
     def refused(file: int, length: int) -> None:
@@ -133,7 +133,7 @@ def test_finding_07_blocked_with_a_disk_that_does_not_cut_off_either(tmp_path: P
     assert (used, first) == (4, 8)
 
 
-def test_finding_07_ablated_a_claim_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torn_claims_ablated_a_claim_after_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what is done after a failed write, and with the old reading of a torn end, items are handed out again."""
     monkeypatch.setattr(PoolStore, "_close_journal", lambda self, file, length, error: None)
     monkeypatch.setattr("keyquorum.plans.pool_store.last_claim", last_whole_line)
@@ -141,7 +141,7 @@ def test_finding_07_ablated_a_claim_after_a_full_disk(tmp_path: Path, monkeypatc
     assert (used, first) == (10, 4)
 
 
-def test_finding_07_ablated_a_torn_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torn_claims_ablated_a_torn_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keyquorum.plans.pool_store._torn_end", lambda tail, used, items: 0)
     assert torn(tmp_path, 60) == 4
 

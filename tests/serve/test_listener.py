@@ -155,7 +155,7 @@ def test_a_receiver_that_is_not_admitted_gets_the_reason(party: Party, size: int
     assert party.serves()
 
 
-def test_finding_06_blocked_out_of_descriptors(party: Party) -> None:
+def test_crowds_blocked_out_of_descriptors(party: Party) -> None:
     assert party.serves()
     assert out_of_descriptors(party)
 
@@ -188,14 +188,14 @@ def connected(end: socket.socket) -> bool:
         return False
 
 
-def test_finding_06_blocked_a_crowd_of_strangers(party: Party) -> None:
+def test_crowds_blocked_a_crowd_of_strangers(party: Party) -> None:
     served, held, left = crowd(party)
     assert served
     assert held <= 80
     assert left == 0
 
 
-def test_finding_06_blocked_repeated_unverified_connections(party: Party) -> None:
+def test_crowds_blocked_repeated_unverified_connections(party: Party) -> None:
     """Two threads connect as fast as they can, while the receiver sends requests."""
     stop = threading.Event()
 
@@ -291,12 +291,12 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Party]:
 
 @pytest.mark.alone
 @pytest.mark.parametrize("addresses", [1, 5])
-def test_finding_06_blocked_a_fast_crowd_and_a_receiver_far_away(small: Party, addresses: int) -> None:
+def test_crowds_blocked_a_fast_crowd_and_a_receiver_far_away(small: Party, addresses: int) -> None:
     assert served_over_a_round_trip(small, [f"127.0.0.{20 + i}" for i in range(addresses)]) >= 3
 
 
 @pytest.mark.alone
-def test_finding_06_ablated_a_fast_crowd_and_a_receiver_far_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_ablated_a_fast_crowd_and_a_receiver_far_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If all addresses count as one, the receiver is displaced in the middle of its handshake. On a busy machine the crowd is slow, so two newer
     connections are enough here."""
     monkeypatch.setattr(listener, "source_of", lambda address: "anywhere")
@@ -308,7 +308,7 @@ def test_finding_06_ablated_a_fast_crowd_and_a_receiver_far_away(tmp_path: Path,
         party.listener.close()
 
 
-def test_finding_06_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time limit is for the whole handshake."""
     monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", 1.0)
     stranger = party.stranger()
@@ -323,7 +323,7 @@ def test_finding_06_blocked_a_handshake_byte_by_byte(party: Party, monkeypatch: 
     stranger.close()
 
 
-def test_finding_06_blocked_who_is_not_admitted_holds_no_channel(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_blocked_who_is_not_admitted_holds_no_channel(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the receiver does not wait for the party's refusal."""
     monkeypatch.setattr(wire, "_check_admitted", lambda *args: None)
     monkeypatch.setattr(SealedSocket, "offer_seal", lambda self: None)
@@ -336,13 +336,13 @@ def test_finding_06_blocked_who_is_not_admitted_holds_no_channel(party: Party, m
     eve.close()
 
 
-def test_finding_06_ablated_out_of_descriptors(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_ablated_out_of_descriptors(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "PASSING", frozenset())
     assert party.serves()
     assert not out_of_descriptors(party)
 
 
-def test_finding_06_ablated_a_crowd_of_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_ablated_a_crowd_of_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the limits every unverified connection keeps a thread without end."""
     monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", listener.IDLE_SECONDS)
     monkeypatch.setattr(listener, "_Connections", lambda most, most_of_source: group(10000, 10000))
@@ -436,7 +436,7 @@ def large_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Party
     return party, held, refused
 
 
-def test_finding_06_blocked_requests_that_take_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_blocked_requests_that_take_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each receiver gets half of the memory; other requests are refused with the reason, and served when memory is free again."""
     party, held, refused = large_requests(tmp_path, monkeypatch)
     try:
@@ -449,7 +449,7 @@ def test_finding_06_blocked_requests_that_take_all_memory(tmp_path: Path, monkey
         party.listener.close()
 
 
-def test_finding_06_ablated_requests_that_take_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_ablated_requests_that_take_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("keyquorum.serve.wire.Budget.take", lambda self, owner, size: True)
     party, held, refused = large_requests(tmp_path, monkeypatch)
     party.listener.close()
@@ -470,18 +470,18 @@ def drips(party: Party) -> float:
     return time.monotonic() - start
 
 
-def test_finding_06_blocked_a_request_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_blocked_a_request_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "MESSAGE_SECONDS", 1.0)
     assert drips(party) < 3
     assert party.serves()
 
 
-def test_finding_06_ablated_a_request_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_ablated_a_request_byte_by_byte(party: Party, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "MESSAGE_SECONDS", listener.IDLE_SECONDS)
     assert drips(party) >= 4
 
 
-def test_finding_06_blocked_silent_readers_of_the_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowds_blocked_silent_readers_of_the_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their number is bounded, they are closed after some seconds, and the server goes on after a lack of descriptors."""
     monkeypatch.setattr(metrics, "READ_SECONDS", 1.0)
     counters = Metrics(0)

@@ -156,7 +156,7 @@ mod tests {
 
     /// A width that does not fit is refused: no byte is dropped, and none is filled with zeros.
     #[test]
-    fn finding_11_blocked_words_in_more_bytes_than_they_have() {
+    fn missing_parts_blocked_words_in_more_bytes_than_they_have() {
         let refused = |f: fn()| std::panic::catch_unwind(f).is_err();
         assert!(refused(|| encode(&[1u64], 9, &mut Vec::new())));
         assert!(refused(|| encode(&[1u64], 0, &mut Vec::new())));

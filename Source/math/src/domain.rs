@@ -352,7 +352,7 @@ mod tests {
 
     /// Elements beyond the end of a mask that is too short stay in clear.
     #[test]
-    fn finding_11_ablated_a_mask_that_is_too_short() {
+    fn missing_parts_ablated_a_mask_that_is_too_short() {
         let domain = Z2k64::new(64).unwrap();
         let mut secret = [1, 2, 3];
         WITHOUT_CHECK.set(true);

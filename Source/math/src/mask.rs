@@ -67,8 +67,8 @@ mod tests {
     }
 
     #[test]
-    fn finding_15_blocked_sums_behind_masks_run_the_same_instructions() {
-        let name = "mask::tests::finding_15_blocked_sums_behind_masks_run_the_same_instructions";
+    fn timing_blocked_sums_behind_masks_run_the_same_instructions() {
+        let name = "mask::tests::timing_blocked_sums_behind_masks_run_the_same_instructions";
         let found = traces(name, &[[0, 0], [!0, 0], [0x5555, 0x0FF0]], |choices| {
             let mut choices = *choices;
             summed(&mut black_box([0; 40]), &rows(), &mut choices, mask_of);
@@ -78,8 +78,8 @@ mod tests {
 
     /// The same with a jump in place of the mask, as compilers make it of a mask without a barrier.
     #[test]
-    fn finding_15_ablated_jumps_run_other_instructions() {
-        let name = "mask::tests::finding_15_ablated_jumps_run_other_instructions";
+    fn timing_ablated_jumps_run_other_instructions() {
+        let name = "mask::tests::timing_ablated_jumps_run_other_instructions";
         let found = traces(name, &[[0, 0], [!0, 0]], |choices| {
             let jump = |choice: u64| {
                 if black_box(choice & 1) == 1 {
@@ -105,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn finding_15_blocked_selected_words_run_the_same_instructions() {
-        let name = "mask::tests::finding_15_blocked_selected_words_run_the_same_instructions";
+    fn timing_blocked_selected_words_run_the_same_instructions() {
+        let name = "mask::tests::timing_blocked_selected_words_run_the_same_instructions";
         let found = traces(name, &[[0u64; 4], [!0; 4], [1, 2, 3, !0]], |bits| {
             selected_words(&mut black_box([0; 128]), &black_box([7; 4]), bits);
         });
@@ -115,8 +115,8 @@ mod tests {
 
     /// Choices come from the generator, so from its seed.
     #[test]
-    fn finding_15_blocked_encryptions_run_the_same_instructions() {
-        let name = "mask::tests::finding_15_blocked_encryptions_run_the_same_instructions";
+    fn timing_blocked_encryptions_run_the_same_instructions() {
+        let name = "mask::tests::timing_blocked_encryptions_run_the_same_instructions";
         let fhew = Fhew::new(12289, 16, 4, (7, 2), (7, 2)).unwrap();
         let bodies: Vec<u64> = (1..4).collect();
         let found = traces(name, &[1u8, 2, 3], |seed| {

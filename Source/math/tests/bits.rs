@@ -76,7 +76,7 @@ proptest! {
 
 /// Bits that are not there are an error, not zeros.
 #[test]
-fn finding_11_blocked_words_without_bits() {
+fn missing_parts_blocked_words_without_bits() {
     assert!(bits::unpack(&[], 3).is_err());
     assert!(bits::unpack(&[!0], 65).is_err());
     assert_eq!(bits::unpack(&[!0, 1], 3).unwrap(), [1, 1, 1]);

@@ -408,7 +408,7 @@ fn masked(mask: &[u64]) -> Option<Vec<u64>> {
 }
 
 #[test]
-fn finding_11_blocked_a_mask_that_is_too_short() {
+fn missing_parts_blocked_a_mask_that_is_too_short() {
     assert_eq!(
         masked(&[5, 5, 5]).unwrap(),
         [4, 3, 2].map(|x: u64| x.wrapping_neg())

@@ -193,7 +193,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn finding_11_blocked_a_message_to_nobody_stops_the_round() {
+    fn missing_parts_blocked_a_message_to_nobody_stops_the_round() {
         let mut mesh = keyquorum_net::local_mesh(2, Duration::from_secs(1));
         for fault in 0..3 {
             let mut out = Outbox::new(2);

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_11_blocked_a_vector_shorter_than_its_handle_gives_no_zeros() {
+    fn missing_parts_blocked_a_vector_shorter_than_its_handle_gives_no_zeros() {
         let list = |list: &[usize]| Picker::List(Arc::new(list.to_vec()));
         for picker in [
             Picker::Forward(0, 1, 65),

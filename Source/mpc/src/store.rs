@@ -310,7 +310,7 @@ mod tests {
 
     /// 2^64 - 1 bytes and what the file has beside them would wrap around to its length.
     #[test]
-    fn finding_11_blocked_a_length_that_wraps_around_reserves_nothing() {
+    fn missing_parts_blocked_a_length_that_wraps_around_reserves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.share");
         write(&path, &header(), &[]).unwrap();

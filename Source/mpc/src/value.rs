@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_11_blocked_vectors_of_different_lengths() {
+    fn missing_parts_blocked_vectors_of_different_lengths() {
         let pairs: Vec<_> = zip([1, 2], ["a", "b"]).unwrap().collect();
         assert_eq!(pairs, [(1, "a"), (2, "b")]);
         assert!(internal(zip([1, 2], [1])));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_11_blocked_shares_of_another_shape() {
+    fn missing_parts_blocked_shares_of_another_shape() {
         let share = |parts: &[&[u64]]| Share {
             parts: parts.iter().map(|part| part.to_vec()).collect(),
         };

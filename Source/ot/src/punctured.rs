@@ -213,7 +213,7 @@ mod tests {
     /// Changes a sum that the receiver uses, or one that it does not use. Wrong leaves are refused; without the check they would be accepted
     /// as those of the peer.
     #[test]
-    fn finding_12_ablated_without_the_check_of_prfs_wrong_leaves_come_out() {
+    fn every_check_ablated_without_the_check_of_prfs_wrong_leaves_come_out() {
         let (k, mut wrong) = (4, 0);
         let key = LinkKey::with_pads(0xdead_beef_0123_4567_89ab_cdef_5566_7788, None);
         let pairs = strings(key.len());
@@ -237,7 +237,7 @@ mod tests {
 
     /// Without the check the last strings would not be used, nor the bits of the key that belong to them.
     #[test]
-    fn finding_11_blocked_strings_of_no_tree() {
+    fn missing_parts_blocked_strings_of_no_tree() {
         let refused = full(4, &strings(130)).map(drop);
         assert!(matches!(refused, Err(OtError::Internal(_))));
         let key = LinkKey::with_pads(1, None);

@@ -214,7 +214,7 @@ mod tests {
 
     /// Without the check, shares of bits that lack a part of their MACs would be used with zeros for it.
     #[test]
-    fn finding_11_blocked_planes_of_other_lengths() {
+    fn missing_parts_blocked_planes_of_other_lengths() {
         let internal = |result| matches!(result, Err(OtError::Internal(_)));
         let mut out = Vec::new();
         let mut rows = vec![vec![1; 3]; 41];

@@ -187,8 +187,8 @@ mod tests {
 
     /// Choices are secret.
     #[test]
-    fn finding_15_blocked_punctured_trees_run_the_same_instructions() {
-        let name = "trees::tests::finding_15_blocked_punctured_trees_run_the_same_instructions";
+    fn timing_blocked_punctured_trees_run_the_same_instructions() {
+        let name = "trees::tests::timing_blocked_punctured_trees_run_the_same_instructions";
         let (trees, levels) = (2, 3);
         let message = vec![7; message_bytes(trees, levels)];
         let choices = [[0u64; 6], [1; 6], [0, 1, 1, 0, 1, 0]];

@@ -42,7 +42,7 @@ fn send(sender: &Sender, batch: &SenderBatch, tile: usize, n: usize) -> Result<[
 }
 
 #[test]
-fn finding_11_blocked_a_tile_that_does_not_exist() {
+fn missing_parts_blocked_a_tile_that_does_not_exist() {
     let (receiver, ours, sender, theirs) = batch();
     let n = 128 * BLOCKS;
     assert_ne!(send(&sender, &theirs, 0, n).unwrap(), [SECRET, !SECRET]);
@@ -83,7 +83,7 @@ fn ignoring(
 }
 
 #[test]
-fn finding_11_ablated_a_tile_that_does_not_exist() {
+fn missing_parts_ablated_a_tile_that_does_not_exist() {
     let (_, _, sender, batch) = batch();
     let read = |tile: usize| {
         let (mut zeros, mut ones) = ([0; 128 * BLOCKS], [0; 128 * BLOCKS]);
@@ -96,7 +96,7 @@ fn finding_11_ablated_a_tile_that_does_not_exist() {
 }
 
 #[test]
-fn finding_11_blocked_a_tile_of_another_size_makes_no_strings() {
+fn missing_parts_blocked_a_tile_of_another_size_makes_no_strings() {
     let (mut receiver, _, mut sender, _) = batch();
     let (mut message, mut strings) = (Vec::new(), vec![0; 128 * 9]);
     for n in [0, 128, 128 * 9] {
@@ -120,7 +120,7 @@ fn finding_11_blocked_a_tile_of_another_size_makes_no_strings() {
 }
 
 #[test]
-fn finding_11_ablated_a_tile_of_another_size_makes_no_strings() {
+fn missing_parts_ablated_a_tile_of_another_size_makes_no_strings() {
     let (mut receiver, _, mut sender, _) = batch();
     let mut message = Vec::new();
     receiver
@@ -133,7 +133,7 @@ fn finding_11_ablated_a_tile_of_another_size_makes_no_strings() {
 }
 
 #[test]
-fn finding_11_blocked_operands_of_another_length() {
+fn missing_parts_blocked_operands_of_another_length() {
     let (mut receiver, ..) = batch();
     let payload = PowerOfTwo::<u64>::new(8).unwrap();
     let mut message = Vec::new();

@@ -236,7 +236,7 @@ mod tests {
 
     /// Without the check a block without a root would stay unchanged, and the result would look like a transform.
     #[test]
-    fn finding_11_blocked_transform_with_the_table_of_another_ring_degree() {
+    fn missing_parts_blocked_transform_with_the_table_of_another_ring_degree() {
         let roots = [Shoup::default(); 8];
         for (n, table) in [(8, 7), (8, 4), (4, 8), (2, 1), (3, 3), (1, 1), (0, 0)] {
             let (mut a, before) = (vec![1; n], vec![1; n]);

@@ -60,7 +60,7 @@ fn allowed() -> f64 {
 
 /// Hundreds of batches give no more than the formula: a bet that is noticed ends the life. False alarm: six deviations.
 #[test]
-fn finding_08_blocked_bets_in_batch_after_batch() {
+fn repeated_bets_blocked_bets_in_batch_after_batch() {
     let (won, allowed) = (won(true), allowed());
     assert!(
         won < allowed + 6.0 * (allowed / f64::from(LIVES)).sqrt(),
@@ -74,14 +74,14 @@ fn finding_08_blocked_bets_in_batch_after_batch() {
 
 /// Where a bet that is noticed ends a batch only, what a batch allows adds up.
 #[test]
-fn finding_08_ablated_bets_in_batch_after_batch() {
+fn repeated_bets_ablated_bets_in_batch_after_batch() {
     let (won, allowed) = (won(false), allowed());
     assert!(won > 10.0 * allowed, "{won} of {allowed}");
 }
 
 /// With the sizes of 2^-40 a batch, and no end, 10^4 batches of a pool allow 2^-27.
 #[test]
-fn finding_08_ablated_ten_thousand_batches_of_a_pool() {
+fn repeated_bets_ablated_ten_thousand_batches_of_a_pool() {
     let batch = (-buckets(1 << 18 | 1 << 15, 3)).exp2();
     assert!(1e4 * batch > 2f64.powi(-28));
 }
@@ -102,7 +102,7 @@ fn total(values: u64, parties: u32, prime_bits: u32) -> f64 {
 }
 
 #[test]
-fn finding_08_blocked_everything_of_a_life_together() {
+fn repeated_bets_blocked_everything_of_a_life_together() {
     let most = (-TOTAL_BITS).exp2();
     for parties in 2..=4 {
         let sum = total(LARGEST_KEY, parties, 48);
@@ -206,7 +206,7 @@ fn moving_a_smooth_mask_changes_it_by_little() {
 
 /// One value: the bound is above the exact distance, which for values that are all x has no other variance than x².
 #[test]
-fn finding_10_blocked_smooth_masks_by_the_numbers() {
+fn lift_masks_blocked_smooth_masks_by_the_numbers() {
     let (w, x) = (256usize, 8usize);
     let p = smooth(w);
     let exact: f64 = moved(&p, x).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0;
@@ -220,7 +220,7 @@ fn finding_10_blocked_smooth_masks_by_the_numbers() {
 
 /// Uniform masks of the same length: the distance of a value is its mean size over the length, and they add up.
 #[test]
-fn finding_10_ablated_uniform_masks_by_the_numbers() {
+fn lift_masks_ablated_uniform_masks_by_the_numbers() {
     let mean = VARIANCE.sqrt() * 0.7;
     for bits in 56..=58 {
         assert!(LARGEST_KEY as f64 * mean * 2f64.powi(-bits) > 2f64.powi(-36));

@@ -98,7 +98,7 @@ mod tests {
 
     /// A mask that is shorter than the vector it masks would leave the rest in clear.
     #[test]
-    fn finding_11_blocked_masks_of_which_a_part_is_missing() {
+    fn missing_parts_blocked_masks_of_which_a_part_is_missing() {
         let mut items = Items::<u64, 3>::default();
         items.need(4);
         items.put([vec![1; 4], vec![2; 4], vec![3; 3]]);

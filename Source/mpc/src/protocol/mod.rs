@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_11_blocked_sums_that_leave_elements_out() {
+    fn missing_parts_blocked_sums_that_leave_elements_out() {
         let ring = Z2k64::new(8).unwrap();
         let sums = |values: &[u64], length| group_sums(&ring, values.to_vec(), length);
         assert_eq!(sums(&[1, 2, 3, 255], 2).unwrap(), [3, 2]);
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_11_blocked_bits_that_are_not_there() {
+    fn missing_parts_blocked_bits_that_are_not_there() {
         let ring = Z2k64::new(8).unwrap();
         assert_eq!(lane_bits(&ring, &[0b101], 4).unwrap(), [1, 0, 1, 0]);
         let two = lane_bits(&ring, &[!0, 1, 7], 66).unwrap();

@@ -273,7 +273,7 @@ mod tests {
 
     /// A subset without its seed would have a stream that everybody knows.
     #[test]
-    fn finding_11_blocked_subsets_without_seeds() {
+    fn missing_parts_blocked_subsets_without_seeds() {
         for bytes in [0, 32, 63, 65, 96] {
             let mut seeds = [Seed::default(), Seed::default()];
             let filled = fill_seeds(seeds.iter_mut().collect(), &vec![7; bytes]);

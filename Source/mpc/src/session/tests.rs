@@ -41,7 +41,7 @@ fn parties<T: Send + 'static>(
 
 /// A panic that held the session does not keep the others from learning why it ends.
 #[test]
-fn finding_11_blocked_an_abort_that_nobody_hears() {
+fn missing_parts_blocked_an_abort_that_nobody_hears() {
     let errors = parties(
         2,
         |_, transport| transport,
@@ -114,7 +114,7 @@ fn parties_agree_on_base_ot() {
 
 /// A party that says more than we compare is not taken for one that says the same.
 #[test]
-fn finding_11_blocked_fields_that_nobody_compares() {
+fn missing_parts_blocked_fields_that_nobody_compares() {
     let refused = parties(
         2,
         |_, transport| transport,

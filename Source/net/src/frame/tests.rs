@@ -154,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn finding_11_blocked_a_body_that_fits_no_frame_has_no_header() {
+fn missing_parts_blocked_a_body_that_fits_no_frame_has_no_header() {
     assert!(header(Kind::DataLast, MAX_BODY).is_ok());
     for len in [MAX_BODY + 1, 1 << 32, usize::MAX] {
         assert!(matches!(

@@ -10,7 +10,7 @@ fn is_internal<T>(result: &Result<T, NetError>) -> bool {
 }
 
 #[test]
-fn finding_11_blocked_a_message_without_a_queue_ends_the_session() {
+fn missing_parts_blocked_a_message_without_a_queue_ends_the_session() {
     let inbox = Inbox::new(0, 2, DEFAULT_QUEUE_LIMIT);
     let message = || Message {
         payload: vec![1, 2, 3],
@@ -37,7 +37,7 @@ fn finding_11_blocked_a_message_without_a_queue_ends_the_session() {
 }
 
 #[test]
-fn finding_11_blocked_a_party_without_a_queue_is_not_read() {
+fn missing_parts_blocked_a_party_without_a_queue_is_not_read() {
     let inbox = Inbox::new(0, 2, DEFAULT_QUEUE_LIMIT);
     assert!(!inbox.may_read(2));
     assert!(inbox.failure().is_some());

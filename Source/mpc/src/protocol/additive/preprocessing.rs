@@ -129,7 +129,7 @@ mod tests {
 
     /// Bits of one domain would go with those of others in the other.
     #[test]
-    fn finding_11_blocked_bits_without_their_elements() {
+    fn missing_parts_blocked_bits_without_their_elements() {
         let mut items = Preprocessing::<u64>::default();
         for n in [0, 64, 127, 129] {
             let put = items.put_bits(vec![0; 2], vec![0; n]);

@@ -176,7 +176,7 @@ mod tests {
 
     /// A bit that is missing would be zero, which everybody knows.
     #[test]
-    fn finding_11_blocked_places_that_are_not_there() {
+    fn missing_parts_blocked_places_that_are_not_there() {
         let mut mixed = Mixed::<Z2k128> {
             bits: Private {
                 packed: Share::zeros(binary::PARTS, 2),

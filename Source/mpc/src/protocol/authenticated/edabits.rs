@@ -286,7 +286,7 @@ mod tests {
 
     /// Parties that share fewer tests or elements than the batch has are not tested by those of others.
     #[test]
-    fn finding_11_blocked_tests_that_are_missing() {
+    fn missing_parts_blocked_tests_that_are_missing() {
         let batch = Batch {
             parties: 2,
             length: 3,

@@ -263,7 +263,7 @@ mod tests {
 
     /// Products that are left out would be zeros: the sharing of another value.
     #[test]
-    fn finding_11_blocked_products_that_are_missing() {
+    fn missing_parts_blocked_products_that_are_missing() {
         let ring = Z2k128::new(112).unwrap();
         let mut mixed = Mixed::<Z2k128> {
             bits: Private {

@@ -308,7 +308,7 @@ mod tests {
 
     /// Bits that are missing would be zeros in one domain, and something else in the other.
     #[test]
-    fn finding_11_blocked_numbers_of_which_bits_are_missing() {
+    fn missing_parts_blocked_numbers_of_which_bits_are_missing() {
         let mut items = Preprocessing::<u64>::new(2);
         let rows = |lanes: &[usize]| -> Vec<Share<u64>> {
             let row = |n: &usize| Share::zeros(binary::PARTS, *n);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn finding_11_blocked_bits_without_their_elements() {
+    fn missing_parts_blocked_bits_without_their_elements() {
         let mut items = Preprocessing::<u64>::new(2);
         let bits = |parts, lanes| Share::zeros(parts, lanes);
         for (parts, lanes, elements, n) in [

@@ -126,7 +126,7 @@ mod tests {
 
     /// A value that is in no sum, or a sum that is not there, would not be checked.
     #[test]
-    fn finding_11_blocked_values_that_are_in_no_sum() {
+    fn missing_parts_blocked_values_that_are_in_no_sum() {
         let domain = Z2k128::new(112).unwrap();
         for (values, subsets, sums) in [(4, 3, CHECKS), (3, 4, CHECKS), (4, 4, CHECKS - 1)] {
             let (values, subsets) = (vec![1; values], vec![1; subsets]);

@@ -269,7 +269,7 @@ mod tests {
 
     /// Sums that one party does not give would be taken for zeros.
     #[test]
-    fn finding_11_blocked_sums_that_are_missing() {
+    fn missing_parts_blocked_sums_that_are_missing() {
         let ring = Z2k128::new(64).unwrap();
         let said =
             |words: &[u128]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };

@@ -23,7 +23,7 @@ fn streams(parties: usize, threshold: usize, me: usize) -> Vec<SubsetStream> {
 }
 
 #[test]
-fn finding_11_blocked_streams_that_are_missing() {
+fn missing_parts_blocked_streams_that_are_missing() {
     for (n, t, me) in [(3, 1, 0), (3, 1, 2), (5, 2, 4), (4, 1, 1)] {
         let internal = |pairs, subsets| {
             let made = Shamir::new(me, n, t, pairs, subsets);
@@ -48,7 +48,7 @@ fn finding_11_blocked_streams_that_are_missing() {
 }
 
 #[test]
-fn finding_11_blocked_public_vectors_of_another_length() {
+fn missing_parts_blocked_public_vectors_of_another_length() {
     let field = Zq::new(65537).unwrap();
     let p = Shamir::new(0, 3, 1, pairs(3, 0), streams(3, 1, 0)).unwrap();
     for (parts, n) in [(1, 2), (1, 4), (0, 3), (2, 3)] {

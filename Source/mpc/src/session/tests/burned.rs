@@ -318,22 +318,22 @@ fn forged(session: Later, cut_off: bool) {
 }
 
 #[test]
-fn finding_02_blocked_new_engine_of_the_session() {
+fn failed_check_blocked_new_engine_of_the_session() {
     blocked(Later::SameOne);
 }
 
 #[test]
-fn finding_02_blocked_other_session_under_the_key() {
+fn failed_check_blocked_other_session_under_the_key() {
     blocked(Later::OpenBefore);
 }
 
 #[test]
-fn finding_02_blocked_new_session_under_the_key() {
+fn failed_check_blocked_new_session_under_the_key() {
     blocked(Later::OpenedAfter);
 }
 
 #[test]
-fn finding_02_blocked_check_cut_off_by_who_has_the_sums() {
+fn failed_check_blocked_check_cut_off_by_who_has_the_sums() {
     let end = run(Attack {
         session: Later::OpenedAfter,
         cut_off: true,
@@ -352,28 +352,28 @@ fn finding_02_blocked_check_cut_off_by_who_has_the_sums() {
 }
 
 #[test]
-fn finding_02_ablated_new_engine_of_the_session() {
+fn failed_check_ablated_new_engine_of_the_session() {
     forged(Later::SameOne, false);
 }
 
 #[test]
-fn finding_02_ablated_other_session_under_the_key() {
+fn failed_check_ablated_other_session_under_the_key() {
     forged(Later::OpenBefore, false);
 }
 
 #[test]
-fn finding_02_ablated_new_session_under_the_key() {
+fn failed_check_ablated_new_session_under_the_key() {
     forged(Later::OpenedAfter, false);
 }
 
 #[test]
-fn finding_02_ablated_check_cut_off_by_who_has_the_sums() {
+fn failed_check_ablated_check_cut_off_by_who_has_the_sums() {
     forged(Later::OpenedAfter, true);
 }
 
 /// After a failed check in a subgroup the whole session is refused, and after one in the session its subgroups.
 #[test]
-fn finding_02_blocked_subgroups_and_their_session() {
+fn failed_check_blocked_subgroups_and_their_session() {
     for in_the_subgroup in [true, false] {
         let committee = Committee::new();
         let (keys, shares, path) = (committee.keys, committee.shares.clone(), committee.path());

@@ -59,7 +59,7 @@ fn toss_with_an_equivocator(compares: bool) -> Vec<End> {
 
 /// Both honest parties stop and name each other, and neither has opened its value.
 #[test]
-fn finding_09_blocked_other_commitments_for_other_parties() {
+fn toss_blocked_other_commitments_for_other_parties() {
     let mut ends = toss_with_an_equivocator(true);
     let lengths = ends.pop().unwrap();
     for (party, end) in ends.iter().enumerate() {
@@ -77,7 +77,7 @@ fn finding_09_blocked_other_commitments_for_other_parties() {
 
 /// Without the comparison both go on, each with a seed of its own.
 #[test]
-fn finding_09_ablated_other_commitments_for_other_parties() {
+fn toss_ablated_other_commitments_for_other_parties() {
     let mut ends = toss_with_an_equivocator(false);
     assert_eq!(ends.pop().unwrap().unwrap(), [64, 64]);
     let seeds: Vec<_> = ends.into_iter().map(Result::unwrap).collect();

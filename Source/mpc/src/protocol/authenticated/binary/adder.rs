@@ -99,7 +99,7 @@ mod tests {
 
     /// Lanes that only one of the numbers has would not be added.
     #[test]
-    fn finding_11_blocked_rows_of_different_lengths() {
+    fn missing_parts_blocked_rows_of_different_lengths() {
         for (parts, lanes) in [(PARTS, 1), (PARTS, 3), (PARTS - 1, 2)] {
             let (x, y) = (Share::zeros(PARTS, 2), Share::zeros(parts, lanes));
             let added = sum(vec![x], vec![y], 2).map(drop);

@@ -96,7 +96,7 @@ mod tests {
     /// A bet on whole buckets, in batch after batch until one is noticed, breaks a triple with 2^-40 at most. Other attacks need a part
     /// of that.
     #[test]
-    fn finding_08_blocked_all_batches_of_a_life() {
+    fn repeated_bets_blocked_all_batches_of_a_life() {
         for n in (1..=MOST / STEP).map(|i| i * STEP) {
             let life = buckets(n, size(n)) + (1.0 - 0.5f64.powi(size(n) as i32)).log2();
             assert!(life > 40.5, "batches of {n}: 2^-{life:.2}");

@@ -216,7 +216,7 @@ mod tests {
 
     /// Bits that are short of their MACs, or masks of inputs that are short, are neither kept nor handed out.
     #[test]
-    fn finding_11_blocked_authenticated_bits_of_which_a_part_is_missing() {
+    fn missing_parts_blocked_authenticated_bits_of_which_a_part_is_missing() {
         let internal = |result: Result<()>| matches!(result, Err(EngineError::Internal(_)));
         let mut items = Items::<1>::default();
         let mut share = Share::zeros(PARTS, 4);

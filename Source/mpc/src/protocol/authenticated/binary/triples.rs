@@ -200,7 +200,7 @@ mod tests {
 
     /// A missing triple would count as one of zeros, which everybody knows.
     #[test]
-    fn finding_11_blocked_buckets_of_which_a_part_is_missing() {
+    fn missing_parts_blocked_buckets_of_which_a_part_is_missing() {
         let four = [1, 2, 3, 4];
         let made =
             |y: &[u64], order: &[u32], size| Buckets::new(&raw(&four, y, &four), order, size);

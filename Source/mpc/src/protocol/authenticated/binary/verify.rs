@@ -437,7 +437,7 @@ mod tests {
 
     /// A bit whose MAC is in no row would be opened without a check.
     #[test]
-    fn finding_11_blocked_openings_of_which_a_part_is_not_verified() {
+    fn missing_parts_blocked_openings_of_which_a_part_is_not_verified() {
         let (key, mut verifier) = ([!0; MAC_BITS], Verifier::default());
         for (parts, lanes) in [
             (PARTS - 1, 2),
@@ -456,7 +456,7 @@ mod tests {
 
     /// Sums of fewer rows than there are would be taken for sums of all.
     #[test]
-    fn finding_11_blocked_sums_of_fewer_rows() {
+    fn missing_parts_blocked_sums_of_fewer_rows() {
         let full = vec![3; 16 * MAC_BITS];
         assert!(
             sum_of_sums(&[full.clone(), full.clone()]).is_ok_and(|sum| sum == [0; 16 * MAC_BITS])

@@ -84,7 +84,7 @@ mod tests {
 
     /// Missing rows would count as zeros, in the number or in its test.
     #[test]
-    fn finding_11_blocked_rows_that_are_missing() {
+    fn missing_parts_blocked_rows_that_are_missing() {
         let share = |parts, lanes| Share::zeros(parts, lanes);
         let packed = share(binary::PARTS, 6);
         assert!(rows(&packed, 0, 3, 2).is_ok_and(|rows| rows.len() == 3));

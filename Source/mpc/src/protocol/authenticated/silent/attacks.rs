@@ -47,7 +47,7 @@ fn searched(places: &Places, blocks: usize, proposals: u64) -> (f64, f64) {
 
 /// The search runs on the actual matrices. The same sets cost half as much against blocks of twice the length.
 #[test]
-fn finding_14_blocked_searched_sets_cost_more_than_the_bound() {
+fn searched_sets_blocked_searched_sets_cost_more_than_the_bound() {
     for (shape, [peeled, least]) in SHAPES.into_iter().zip(FOUND) {
         let places = Places::of(shape);
         let found = searched(&places, shape.blocks, proposals());
@@ -62,7 +62,7 @@ fn finding_14_blocked_searched_sets_cost_more_than_the_bound() {
 }
 
 #[test]
-fn finding_14_ablated_blocks_of_twice_the_length_are_refuted() {
+fn searched_sets_ablated_blocks_of_twice_the_length_are_refuted() {
     for shape in BEFORE {
         let (peeled, least) = searched(&Places::of(shape), shape.blocks, proposals());
         println!("{shape:?}: peeled {peeled:.1}, after swaps {least:.1}");
@@ -72,7 +72,7 @@ fn finding_14_ablated_blocks_of_twice_the_length_are_refuted() {
 
 /// A matrix that is as large, but has many rows in few columns.
 #[test]
-fn finding_16_blocked_a_planted_set_is_found() {
+fn dual_words_blocked_a_planted_set_is_found() {
     let [shape, ..] = SHAPES;
     let mut random = Random(3);
     let mut row =

@@ -140,7 +140,7 @@ mod tests {
 
     /// Known answers, and places that all occur alike: bytes 24·j to 24·j + 20 of AES-128 in counter mode are the ten places of row j, of 16 bits each.
     #[test]
-    fn finding_14_blocked_rows_have_uniform_places_and_coefficients() {
+    fn searched_sets_blocked_rows_have_uniform_places_and_coefficients() {
         let known = [
             "ac1fb8d1f227177e2ae5c6d240349812b428f81884acc90470e00f20d66faeab",
             "85dfcd0d2ace5f8b16f94519527ef9100de3fa1abcc9c097a8fef54f6f95c183",

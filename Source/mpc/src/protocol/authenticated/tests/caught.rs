@@ -243,7 +243,7 @@ pub(super) fn attack(
 /// Programs of both protocols, of two parties and of three, the first or the last of which deviates in one of these ways: of three the first in one case and the last in the next one,
 /// unless KEYQUORUM_LONG is 1.
 #[test]
-fn finding_12_blocked_every_deviation_is_caught_by_its_check() {
+fn every_check_blocked_every_deviation_is_caught_by_its_check() {
     let long = std::env::var("KEYQUORUM_LONG").as_deref() == Ok("1");
     let mut all = Vec::new();
     for protocol in ["spdz2k", "mascot"] {
@@ -318,7 +318,7 @@ const PRFS: usize = 3;
 
 /// Without the check of punctured PRFs: `keyquorum_ot::punctured`.
 #[test]
-fn finding_12_blocked_other_punctured_prfs_are_caught_by_their_check() {
+fn every_check_blocked_other_punctured_prfs_are_caught_by_their_check() {
     for n in [2, 3] {
         for corrupt in [0, n - 1] {
             let wrap = |party, inner: Box<dyn Transport>| -> Box<dyn Transport> {
@@ -350,7 +350,7 @@ fn finding_12_blocked_other_punctured_prfs_are_caught_by_their_check() {
 
 /// If any error counts, a deviation that never happened passes for one that was caught: a message that was cut off ended the run before.
 #[test]
-fn finding_12_ablated_any_error_passes_for_a_deviation_that_was_caught() {
+fn every_check_ablated_any_error_passes_for_a_deviation_that_was_caught() {
     let cut = tampering(0, To::All, Change::Shorten);
     let role = |party| match party {
         1 => Role::Deviates(Deviation::Number),
@@ -414,7 +414,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 
 /// This file has examples of what is sought.
 #[test]
-fn finding_12_blocked_protocols_have_no_code_of_tests() {
+fn every_check_blocked_protocols_have_no_code_of_tests() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut read = 0;
     for package in ["mpc", "ot", "net"] {
@@ -432,7 +432,7 @@ fn finding_12_blocked_protocols_have_no_code_of_tests() {
 
 /// Code of tests as it once lay within protocols compiles, so only a search finds it: each is found.
 #[test]
-fn finding_12_ablated_code_of_tests_in_a_protocol_is_found() {
+fn every_check_ablated_code_of_tests_in_a_protocol_is_found() {
     for woven in [
         "fn f() {\n    #[cfg(test)]\n    let values = &p.change_for(peer, values);\n}",
         "struct S {\n    #[cfg(test)]\n    deviation: Option<Deviation>,\n}",

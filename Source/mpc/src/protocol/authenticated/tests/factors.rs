@@ -158,7 +158,7 @@ fn bet(bet: Bet) -> Corruption {
 /// Whoever bets on a bit of a factor is caught, or learns nothing: a shift of a value by the highest bit passes if and only if the key is
 /// even, and triples are right then; of a MAC, it never passes (81 bits would have to be guessed).
 #[test]
-fn finding_03_blocked_a_bet_on_a_bit_of_a_factor_is_caught() {
+fn factor_bets_blocked_a_bet_on_a_bit_of_a_factor_is_caught() {
     for _ in 0..12 {
         let (result, _) = batch([honest(), bet(Bet::OperandMac)]);
         let caught = matches!(
@@ -191,7 +191,7 @@ fn finding_03_blocked_a_bet_on_a_bit_of_a_factor_is_caught() {
 
 /// One choice bit can be bet on, at the price of being caught in half of the runs; the factor is uniform given that bit.
 #[test]
-fn finding_03_blocked_a_bit_that_leaks_reveals_nothing_of_the_factor() {
+fn factor_bets_blocked_a_bit_that_leaks_reveals_nothing_of_the_factor() {
     let (mut passed, mut ones) = (0, 0);
     for _ in 0..48 {
         if let (Ok(()), Some(both)) = batch([honest(), bet(Bet::LowestBit)]) {
@@ -207,7 +207,7 @@ fn finding_03_blocked_a_bit_that_leaks_reveals_nothing_of_the_factor() {
 
 /// Without the subset sums the same bet passes always, and whether a later check passes reveals the bit of the honest factor.
 #[test]
-fn finding_03_ablated_without_subset_sums_an_abort_reveals_a_bit_of_the_factor() {
+fn factor_bets_ablated_without_subset_sums_an_abort_reveals_a_bit_of_the_factor() {
     let mut seen = [0, 0];
     for _ in 0..16 {
         let (result, both) = batch([Arc::new(Careless), bet(Bet::OperandMac)]);

@@ -207,12 +207,12 @@ fn attack(link_key: fn(Option<MacKey>) -> Result<LinkKey, OtError>) -> Vec<bool>
 }
 
 #[test]
-fn finding_01_blocked_a_failed_check_reveals_nothing_of_pads() {
+fn revealed_pads_blocked_a_failed_check_reveals_nothing_of_pads() {
     assert_eq!(attack(LinkKey::random), [false; 3]);
 }
 
 #[test]
-fn finding_01_ablated_pads_under_keys_of_macs_are_found() {
+fn revealed_pads_ablated_pads_under_keys_of_macs_are_found() {
     assert_eq!(attack(joined_key), [true; 3]);
 }
 
@@ -402,7 +402,7 @@ fn broadcast(e: &EngineError) -> bool {
 }
 
 #[test]
-fn finding_01_blocked_a_value_opened_to_one_party_does_not_single_out_its_key() {
+fn revealed_pads_blocked_a_value_opened_to_one_party_does_not_single_out_its_key() {
     for _ in 0..3 {
         let (found, errors, _) = key_of_the_first_is_found(true, at_once);
         assert!(!found);
@@ -411,14 +411,14 @@ fn finding_01_blocked_a_value_opened_to_one_party_does_not_single_out_its_key() 
 }
 
 #[test]
-fn finding_01_ablated_without_the_comparison_the_key_of_one_party_is_found() {
+fn revealed_pads_ablated_without_the_comparison_the_key_of_one_party_is_found() {
     // A party that stops early may cut off the sums of another one: then the adversary tries again.
     assert!((0..8).any(|_| key_of_the_first_is_found(false, at_once).0));
 }
 
 /// Where checks are deferred, the comparison is in the round of the commitments: nobody sees a sum.
 #[test]
-fn finding_01_blocked_nor_in_a_deferred_check() {
+fn revealed_pads_blocked_nor_in_a_deferred_check() {
     for _ in 0..3 {
         let (found, errors, sums) = key_of_the_first_is_found(true, deferred);
         assert!(!found && sums == 0);
@@ -427,7 +427,7 @@ fn finding_01_blocked_nor_in_a_deferred_check() {
 }
 
 #[test]
-fn finding_01_ablated_a_deferred_check_without_the_comparison() {
+fn revealed_pads_ablated_a_deferred_check_without_the_comparison() {
     assert!((0..8).any(|_| key_of_the_first_is_found(false, deferred).0));
 }
 

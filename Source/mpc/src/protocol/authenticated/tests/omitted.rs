@@ -45,7 +45,7 @@ fn lets_through(
 
 /// An element that is opened as another, in all its bits or in the low ones.
 #[test]
-fn finding_12_ablated_without_macs_of_elements_another_value_comes_out() {
+fn every_check_ablated_without_macs_of_elements_another_value_comes_out() {
     fn opening(protocol: &'static str, others: Role) -> Outcome {
         attack(2, protocol, (Deviation::Opening, Program::Sum), 1, &others)
     }
@@ -69,7 +69,7 @@ fn finding_12_ablated_without_macs_of_elements_another_value_comes_out() {
 
 /// A bit that is opened as another.
 #[test]
-fn finding_12_ablated_without_macs_of_bits_another_bit_comes_out() {
+fn every_check_ablated_without_macs_of_bits_another_bit_comes_out() {
     fn opening(protocol: &'static str, others: Role) -> Outcome {
         let role = |party| match party {
             1 => Role::Deviates(Deviation::BitOpening),
@@ -91,7 +91,7 @@ fn finding_12_ablated_without_macs_of_bits_another_bit_comes_out() {
 
 /// Numbers that are not what their bits say.
 #[test]
-fn finding_12_ablated_without_the_check_of_edabits_wrong_numbers_come_out() {
+fn every_check_ablated_without_the_check_of_edabits_wrong_numbers_come_out() {
     fn numbers(protocol: &'static str, others: Role) -> Outcome {
         attack(
             2,
@@ -123,7 +123,7 @@ impl Adversary for Careless {
 /// combinations of a later check notice it too, unless a sum of honest bits is even for each of them, as one combination did not in one of eight runs.
 /// Without both nobody notices it.
 #[test]
-fn finding_12_ablated_without_subset_sums_a_bet_on_honest_bits_goes_unnoticed() {
+fn every_check_ablated_without_subset_sums_a_bet_on_honest_bits_goes_unnoticed() {
     let bits = |others: &Role| attack(2, "spdz2k", (Deviation::Top, Program::Bits), 1, others);
     for _ in 0..8 {
         assert!(bits(&Role::Honest).is_caught(Some(Check::SubsetSums)));
@@ -218,7 +218,7 @@ impl Adversary for Rushing {
 
 /// Who may choose its sum after those of the others makes every sum zero.
 #[test]
-fn finding_12_ablated_without_commitments_another_value_comes_out() {
+fn every_check_ablated_without_commitments_another_value_comes_out() {
     fn rushing(protocol: &'static str, others: Role) -> Outcome {
         let said = Arc::new(Said::default());
         let omits = match others {
@@ -318,7 +318,7 @@ impl Adversary for Isolating {
 /// Where it is not compared what parties received, a value that was opened differently to one party makes the sums of the check tell the
 /// key of that party, which nothing else does.
 #[test]
-fn finding_12_ablated_without_the_comparison_the_key_of_a_party_comes_out() {
+fn every_check_ablated_without_the_comparison_the_key_of_a_party_comes_out() {
     let run = |omits: Option<Check>| {
         let all: [Arc<Mutex<Seen>>; 2] = Default::default();
         let role = |party| {
@@ -374,7 +374,7 @@ fn finding_12_ablated_without_the_comparison_the_key_of_a_party_comes_out() {
 
 /// In which random bits of several choices in different rows have MACs that do not fit, and are taken for good.
 #[test]
-fn finding_12_ablated_without_the_check_of_transfers_bits_get_wrong_macs() {
+fn every_check_ablated_without_the_check_of_transfers_bits_get_wrong_macs() {
     let outcome = |others: Option<Check>| {
         binary::tests::bits_of_several_choices(move || {
             others.map(|check| -> crate::adversary::Corruption { Arc::new(Omits(check)) })

@@ -49,7 +49,7 @@ fn refused<T>(p: &mut Party, task: SendFn<Party, T>) -> bool {
 }
 
 #[test]
-fn finding_11_blocked_public_values_for_shares_of_another_shape() {
+fn missing_parts_blocked_public_values_for_shares_of_another_shape() {
     with_party(|p| {
         let domain = p.domain;
         for (parts, n) in [(PARTS, 2), (PARTS, 4), (1, 3), (3, 3)] {
@@ -77,7 +77,7 @@ fn finding_11_blocked_public_values_for_shares_of_another_shape() {
 }
 
 #[test]
-fn finding_11_blocked_operands_of_another_shape() {
+fn missing_parts_blocked_operands_of_another_shape() {
     with_party(|p| {
         let triples = |p: &mut Party, n: usize| {
             let vector = || vec![0; n];
@@ -110,7 +110,7 @@ fn finding_11_blocked_operands_of_another_shape() {
 }
 
 #[test]
-fn finding_11_blocked_products_of_bits_that_are_missing() {
+fn missing_parts_blocked_products_of_bits_that_are_missing() {
     with_party(|p| {
         let mixed = |parts, bits, factors: usize, products: usize| Mixed::<Z2k128> {
             bits: Private {

@@ -78,7 +78,7 @@ fn refused_as_in_use(opened: &Result<Vec<u64>>) {
 
 /// The session in which the check would have been held open does not come about.
 #[test]
-fn finding_02_blocked_session_that_was_open_while_the_sums_of_another_are() {
+fn failed_check_blocked_session_that_was_open_while_the_sums_of_another_are() {
     let [first, second] = forge_meanwhile(true, true);
     refused_as_in_use(&first);
     assert!(second.is_err());
@@ -86,7 +86,7 @@ fn finding_02_blocked_session_that_was_open_while_the_sums_of_another_are() {
 
 /// The session in which the key would have been used does not come about, and the check of the other one is to be finished.
 #[test]
-fn finding_02_blocked_session_opened_while_the_sums_of_another_are_open() {
+fn failed_check_blocked_session_opened_while_the_sums_of_another_are_open() {
     let [first, second] = forge_meanwhile(false, true);
     refused_as_in_use(&second);
     assert!(
@@ -96,13 +96,13 @@ fn finding_02_blocked_session_opened_while_the_sums_of_another_are_open() {
 }
 
 #[test]
-fn finding_02_ablated_session_that_was_open_while_the_sums_of_another_are() {
+fn failed_check_ablated_session_that_was_open_while_the_sums_of_another_are() {
     let [_, second] = forge_meanwhile(true, false);
     assert_eq!(second.unwrap(), [1 + FORGED, 2, 3]);
 }
 
 #[test]
-fn finding_02_ablated_session_opened_while_the_sums_of_another_are_open() {
+fn failed_check_ablated_session_opened_while_the_sums_of_another_are_open() {
     let [_, second] = forge_meanwhile(false, false);
     assert_eq!(second.unwrap(), [1 + FORGED, 2, 3]);
 }

@@ -119,7 +119,7 @@ const fn tested(last: u8) -> [u8; 16] {
 
 /// The first bit that is not as guessed ends the key, though nobody came to burn it.
 #[test]
-fn finding_02_blocked_one_bit_tests_of_a_party_that_is_killed() {
+fn failed_check_blocked_one_bit_tests_of_a_party_that_is_killed() {
     let (found, refused) = one_bit_tests(tested(8), 16, true);
     assert_eq!(found, 0b100, "{refused:?}");
     let text = refused.unwrap().to_string();
@@ -127,7 +127,7 @@ fn finding_02_blocked_one_bit_tests_of_a_party_that_is_killed() {
 }
 
 #[test]
-fn finding_02_ablated_one_bit_tests_of_a_party_that_is_killed() {
+fn failed_check_ablated_one_bit_tests_of_a_party_that_is_killed() {
     let (found, refused) = one_bit_tests(tested(9), 16, false);
     assert!(refused.is_none());
     assert_eq!(found, 0b0110_0010_1010_0100);
@@ -212,7 +212,7 @@ fn killed_with_its_sums_open() -> (Committee, u64) {
 
 /// What it leaves says so: the key is not used before the check is finished, and who cheated in it cannot finish it to its advantage.
 #[test]
-fn finding_02_blocked_killed_with_its_sums_open() {
+fn failed_check_blocked_killed_with_its_sums_open() {
     let (committee, found) = killed_with_its_sums_open();
     for _ in 0..2 {
         let text = forge(&committee, found).unwrap_err().to_string();
@@ -226,7 +226,7 @@ fn finding_02_blocked_killed_with_its_sums_open() {
 }
 
 #[test]
-fn finding_02_ablated_killed_with_its_sums_open() {
+fn failed_check_ablated_killed_with_its_sums_open() {
     let (committee, found) = killed_with_its_sums_open();
     forget(&committee.path());
     assert_eq!(forge(&committee, found).unwrap(), [1 + FORGED, 2, 3]);
@@ -234,7 +234,7 @@ fn finding_02_ablated_killed_with_its_sums_open() {
 
 /// Where no mark can be written the key itself is made unusable, and what cannot be done at all is said.
 #[test]
-fn finding_02_blocked_mark_that_cannot_be_written() {
+fn failed_check_blocked_mark_that_cannot_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = MacKeyFile::new(&folder.path().join("gone").join("mac.key"));
     let done = file.burn(FAILED);

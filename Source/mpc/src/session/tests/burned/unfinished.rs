@@ -261,7 +261,7 @@ fn crash_guess_blocked_a_check_that_fails_when_it_is_finished() {
     assert!(failed > 0);
 }
 
-/// Without the note of it nobody knows that a check was cut off, and what it revealed is used: `finding_02_ablated_killed_with_its_sums_open` forges so.
+/// Without the note of it nobody knows that a check was cut off, and what it revealed is used: `failed_check_ablated_killed_with_its_sums_open` forges so.
 #[test]
 fn crash_guess_ablated_a_check_that_nobody_finishes() {
     let (mut unnoticed, mut at) = (0, 1);

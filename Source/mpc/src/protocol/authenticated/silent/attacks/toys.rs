@@ -89,7 +89,7 @@ const SMALL: Shape = Shape::new(3, 5, 2);
 
 /// All sets of rows are tried: no dual word is lighter than the bound says.
 #[test]
-fn finding_16_blocked_no_dual_word_is_lighter_than_the_bound() {
+fn dual_words_blocked_no_dual_word_is_lighter_than_the_bound() {
     let bound = least_weight(SMALL, 61.0);
     for matrix in matrices(SMALL, 3, false) {
         let found = least_dependent(&matrix, bound + 1);
@@ -99,7 +99,7 @@ fn finding_16_blocked_no_dual_word_is_lighter_than_the_bound() {
 
 /// With ones for coefficients rows cancel as integers, and the bound is wrong.
 #[test]
-fn finding_16_ablated_with_ones_dual_words_are_lighter_than_the_bound() {
+fn dual_words_ablated_with_ones_dual_words_are_lighter_than_the_bound() {
     let bound = least_weight(SMALL, 61.0);
     for matrix in matrices(SMALL, 3, true) {
         let found = least_dependent(&matrix, bound + 1);
@@ -194,7 +194,7 @@ fn extended(instance: &Instance, columns: &[usize], entries: &[u64]) -> Option<V
 /// Sets that peeling finds after some columns were taken off at random, until the rows of one have no noise: all of s follows. As for blocks of before, the least set is expected to have
 /// no noise in some hundred tries.
 #[test]
-fn finding_14_ablated_a_toy_is_solved_by_searched_sets() {
+fn searched_sets_ablated_a_toy_is_solved_by_searched_sets() {
     let shape = Shape::new(6, 64, 3);
     let mut random = Random(5);
     let instance = instance(shape, &mut random);
