@@ -48,7 +48,12 @@ def keygen_in_process(
 ) -> list[KeyMaterial[Any]]:
     """Makes a key among threads of this process; returns each party's part of the key. ``seed``: INSECURE, tests only."""
     request.check_plan(committee)
-    return run_in_process(committee, lambda context: scheme_of(request).generate(context, request, seed), backend=backend, mp_spdz=mp_spdz, link=link)
+
+    def job(context: PartyContext) -> KeyMaterial[Any]:
+        context.seed = seed
+        return scheme_of(request).generate(context, request)
+
+    return run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)
 
 
 @checked

@@ -13,7 +13,10 @@ from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import decrypt
 from keyquorum.schemes.seal.key import SealKeyInfo
-from keyquorum.schemes.seal.policy import FloodPolicy, flooding_summands, noise_with_macs
+from keyquorum.schemes.seal.policy import FloodPolicy, flooding_law
+from keyquorum.sharing.numbers import ProvenNumbers
+from keyquorum.sharing.numbers.flooding import GaussianSum
+from keyquorum.sharing.numbers.uniform_noise import UniformNoise
 
 from tests.fhe.dealer import tiny
 
@@ -22,6 +25,20 @@ from .runner import Plan
 
 POLICY = FloodPolicy(bits=1, decryptions=1, noise_bits=4)
 DEGREE = 64
+
+
+def flooding_summands(protocol: str, parties: int, threshold: int) -> int:
+    """Gaussian numbers of which the flooding of a committee without MACs is the sum."""
+    law = flooding_law(POLICY, DEGREE, protocol, parties, threshold)
+    assert isinstance(law, GaussianSum)
+    return law.summands
+
+
+def noise_with_macs(policy: FloodPolicy, degree: int, parties: int, threshold: int) -> UniformNoise:
+    """The flooding of a committee with MACs."""
+    return ProvenNumbers.flooding_law(policy, degree, "mascot", parties, threshold)
+
+
 DEVIATIONS = 9
 """A value is wrong if it is further off: honest flooding of a run is with probability below 2^-54."""
 

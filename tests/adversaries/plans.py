@@ -30,9 +30,9 @@ from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.schemes.seal.phases import exact_summands
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.schemes.seal.ring import RING, margin
-from keyquorum.sharing.joint import named
-from keyquorum.sharing.rounding import RoundingGroup, high_words, rounding_length, scaled_words
-from keyquorum.sharing.rounding import _carry as with_inputs
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.numbers import ContributedNumbers
+from keyquorum.sharing.rounding import _carry, high_words, rounding_length, scaled_words
 from keyquorum.sharing.variants import Variant
 from numpy.typing import NDArray
 
@@ -356,16 +356,17 @@ class OfInputs(Decryption):
 
     def decrypted(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence]) -> Sequence[int] | None:
         """See :meth:`Decryption.decrypted`."""
-        q, t, size = self.parameters.coeff_modulus[0], self.parameters.plain_modulus, self.parameters.ring_degree
+        q, t = self.parameters.coeff_modulus[0], self.parameters.plain_modulus
         group, names = RoundingGroup.of(context, self.committee.threshold, self.receiver), [shares[0].key_tests[0]]
-        u = exact_summands(context, info, shares[0], group, [self.ciphertext])
+        u, _ = exact_summands(group, info, shares[0], [self.ciphertext])
         length = rounding_length(q, t, group.summands)
         low, residues = scaled_words(group, u, q, t, length)
-        ring, field = Persistence.from_words(low), Persistence.from_words(high_words(low, residues, t, length))
+        high = high_words(low, residues, t, length)
         # l and two bits, for three summands
-        named(ring, group.ring_protocol, f"Z2^{length + 2}", "ring", names)
-        named(field, group.field_protocol, f"F_{t}", "field", names)
-        words = with_inputs(replace(group, verified=False), ring, field, size, length, t, None)
+        with group.ring(length + 2).shares(Persistence.from_words(low)) as ring, group.field(t).shares(Persistence.from_words(high)) as field:
+            ring.named("ring", names)
+            field.named("field", names)
+            words = _carry(ContributedNumbers, group, ring, field, length)
         return [int(word) % t for word in words] if context.party == self.receiver else None
 
 

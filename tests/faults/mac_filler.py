@@ -19,9 +19,9 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.worker import open_session
-from keyquorum.plans.pool_variants import pool_group
+from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool
-from keyquorum.schemes.lwe.variant import LweVariant
+from keyquorum.sharing.variants import Variant
 
 PR_SET_PDEATHSIG = 1
 ITEMS = 32
@@ -32,7 +32,7 @@ def say(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
-def fills(committee: Committee, party: int, variant: LweVariant) -> None:
+def fills(committee: Committee, party: int, variant: Variant) -> None:
     """One session, until it breaks."""
     session, pool = open_session(committee, party, {"kind": "mac filler"}, 10.0, 20.0), None
     try:
@@ -51,7 +51,7 @@ def fills(committee: Committee, party: int, variant: LweVariant) -> None:
 
 
 def run(committee: Committee, party: int) -> None:
-    variant = LweVariant("round_ltz_circuit", lwe_parameters("lwe64-p2"))
+    variant = variant_for(committee, "round_ltz_circuit", lwe_parameters("lwe64-p2"))
     while True:
         try:
             fills(committee, party, variant)

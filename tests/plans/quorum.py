@@ -72,6 +72,7 @@ def run_fixed(members: Committee, job: Callable[[PartyContext], Any], seed: byte
 
         def seeded(context: PartyContext) -> Any:
             enter(context.party)
+            context.seed = seed
             return job(context)
 
         return run_in_process(members, seeded)
@@ -79,7 +80,7 @@ def run_fixed(members: Committee, job: Callable[[PartyContext], Any], seed: byte
 
 def make_key(members: Committee, request: SealRequest, seed: bytes) -> list[KeyMaterial]:
     """``api.keygen_in_process`` with everything secret fixed by ``seed``; the public `a` stays random."""
-    return run_fixed(members, lambda context: generate(context, request, seed), seed)
+    return run_fixed(members, lambda context: generate(context, request), seed)
 
 
 def decrypt_fixed(
@@ -95,7 +96,7 @@ def decrypt_fixed(
 
     def job(context: PartyContext) -> list[SealDecrypted] | None:
         mine = material[context.party]
-        return joint_decrypt(context, mine.info, mine.shares, parsed, receiver, rounding, seed)
+        return joint_decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
 
     results: list[SealDecrypted] = run_fixed(members, job, seed)[receiver]
     return results

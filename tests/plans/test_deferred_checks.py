@@ -23,8 +23,9 @@ from keyquorum.programs.header import collection, header
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal.ring import switched_bits
 from keyquorum.schemes.seal.ring_variant import BLOCK, RingVariant
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.numbers import ProvenNumbers
 from keyquorum.sharing.openings import receiver_rows
-from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Preprocessing, combine, comparison_ands
 
 from tests.adversaries.plans import committee_of, dealt, toy_set
@@ -45,7 +46,7 @@ Shape = tuple[str, int, int]
 def variant_of(shape: Shape, parties: int) -> LweVariant | RingVariant:
     if shape == RING:
         return RingVariant(toy_set(), "spdz2k", parties)
-    return LweVariant(shape[0], SET, shape[1], shape[2], False, True, parties=parties)
+    return LweVariant(shape[0], SET, shape[1], shape[2], True, ProvenNumbers, parties)
 
 
 @dataclass
@@ -308,7 +309,7 @@ def test_who_may_defer_checks() -> None:
         "client_outputs", "round_ltz_circuit_online", "round_ltz_ring_online", "round_ltz_table_online", "round_mask_open_online",
     ]  # fmt: skip
     with pytest.raises(ParameterError, match="for a number of parties"):
-        LweVariant("round_mask_open", SET, authenticated=True)
+        LweVariant("round_mask_open", SET, kind=ProvenNumbers)
 
     def one(party: Party) -> None:
         backend = party.group.backend

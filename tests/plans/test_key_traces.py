@@ -216,9 +216,9 @@ def _trace(request: KeyRequest, protocol: str, parties: int) -> str:
         log = _Log()
         logged = _logged(context, log)
         if isinstance(request, GateRequest):  # a baseline, whose plan is called directly
-            material: KeyMaterial[Any] = generate_gates(logged, request, SEED)
+            material: KeyMaterial[Any] = generate_gates(logged, request)
         else:
-            material = scheme_of(request).generate(logged, request, SEED)
+            material = scheme_of(request).generate(logged, request)
         cost = [(p.name, p.rounds, p.bytes_sent, p.bytes_received) for p in context.report.phases]
         return _Made(material, str(log), str(cost))
 

@@ -23,17 +23,18 @@ from keyquorum.plans.decrypt import decrypt
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal import decrypt as decrypt_plan
-from keyquorum.schemes.seal.budget import LIFT_VARIANCE
 from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.schemes.seal.keygen import SealRequest
-from keyquorum.schemes.seal.policy import FloodPolicy, flooding_variance, noise_with_macs
+from keyquorum.schemes.seal.policy import FloodPolicy, flooding_variance
 from keyquorum.schemes.seal.precision import key_precision
-from keyquorum.schemes.seal.uniform_noise import UniformNoise, roughness, uniform_noise
 from keyquorum.schemes.subset_shares import compare_key
+from keyquorum.sharing.budget import LIFT_VARIANCE
 from keyquorum.sharing.lifted import LiftTests
+from keyquorum.sharing.numbers import ContributedNumbers, ProvenNumbers, lift
+from keyquorum.sharing.numbers.uniform_noise import UniformNoise, roughness, uniform_noise
 from numpy.typing import NDArray
 
-from tests.adversaries.flooded_plans import DEGREE, POLICY, Flooded, flooded, off
+from tests.adversaries.flooded_plans import DEGREE, POLICY, Flooded, flooded, noise_with_macs, off
 from tests.adversaries.plans import dealt
 from tests.fhe.dealer import tiny
 from tests.programs.test_flooding_noise import sums_of
@@ -151,9 +152,9 @@ def test_noise_that_is_too_narrow_is_never_returned(monkeypatch: pytest.MonkeyPa
     """Where the widest noise that the program takes hides too little, the search ends there."""
     search = uniform_noise.__wrapped__
     needed = search(30, 16, 13, 4096, 2, 1).wide
-    monkeypatch.setattr("keyquorum.schemes.seal.uniform_noise.MOST_WIDE", needed)
+    monkeypatch.setattr("keyquorum.sharing.numbers.uniform_noise.MOST_WIDE", needed)
     assert search(30, 16, 13, 4096, 2, 1).wide == needed
-    monkeypatch.setattr("keyquorum.schemes.seal.uniform_noise.MOST_WIDE", needed - 1)
+    monkeypatch.setattr("keyquorum.sharing.numbers.uniform_noise.MOST_WIDE", needed - 1)
     with pytest.raises(PolicyError, match="flooding of 30 bits over 16 decryptions is more than committees with MACs hide"):
         search(30, 16, 13, 4096, 2, 1)
 
@@ -304,7 +305,7 @@ def test_noise_that_a_party_inputs_is_not_found(monkeypatch: pytest.MonkeyPatch)
     given.clear()
     plan, end = outcome(seen, primes=1)
     assert off(end, plan.wanted) <= plan.bound and not given
-    monkeypatch.setattr(decrypt_plan._Decryption, "_flooded_with_macs", decrypt_plan._Decryption._flooded)
+    monkeypatch.setattr(ProvenNumbers, "flooding", ContributedNumbers.flooding)
     assert wrong(*outcome(_inputs_noise))
 
 
@@ -323,8 +324,8 @@ def test_the_noise_of_results(primes: int) -> None:
 
 @pytest.mark.parametrize("program", ["lift_open", "lift_close", "sum_inputs"])
 def test_masks_of_the_tests_are_wiped(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
-    """Also if a step before the tests fails."""
-    made, enter = list[LiftTests](), LiftTests.__enter__
+    """Also if a step before the tests fails; they are made after the values are opened. And so are the masks of the lift."""
+    made, lifts, enter, draw = list[LiftTests](), list[Ints](), LiftTests.__enter__, lift.lift_masks
 
     def entered(tests: LiftTests) -> LiftTests:
         made.append(tests)
@@ -335,9 +336,16 @@ def test_masks_of_the_tests_are_wiped(monkeypatch: pytest.MonkeyPatch, program: 
         if called == program:
             raise _engine.EngineError("as the adversary wants it")
 
+    def drawn(size: int, bits: int) -> Ints:
+        lifts.append(draw(size, bits))
+        assert lifts[-1].any()
+        return lifts[-1]
+
     monkeypatch.setattr(LiftTests, "__enter__", entered)
+    monkeypatch.setattr(lift, "lift_masks", drawn)
     outcome(fails)
-    assert made and not any(tests._masks.any() for tests in made)
+    assert bool(made) == (program != "lift_open") and not any(tests._masks.any() for tests in made)
+    assert len(lifts) == 2 and not any(masks.any() for masks in lifts)
 
 
 @pytest.mark.parametrize("ablated", [False, True])

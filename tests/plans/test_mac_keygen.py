@@ -180,8 +180,8 @@ def test_arrays_that_held_trits_are_wiped(monkeypatch: pytest.MonkeyPatch) -> No
         assert private.any()
         raise RuntimeError("gone")
 
-    committee = SimpleNamespace(threshold=1, size=2, field_protocol=PROTOCOL)
-    context: Any = SimpleNamespace(committee=committee, backend=SimpleNamespace(run=run))
+    committee = SimpleNamespace(threshold=1, size=2, field_protocol=PROTOCOL, share_parts=2)
+    context: Any = SimpleNamespace(committee=committee, backend=SimpleNamespace(run=run), seed=None)
     with pytest.raises(RuntimeError, match="gone"):
         ProvenNumbers(Run(context)).ternary(1024)
     assert len(kept) == 4 and not any(array.any() for array in kept)

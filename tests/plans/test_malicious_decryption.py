@@ -18,7 +18,7 @@ from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.seal.variant import seal_variant
-from keyquorum.sharing.joint import named
+from keyquorum.sharing.names import named
 from keyquorum.sharing.rounding import check_rounds
 from keyquorum.sharing.variants import Variant
 

@@ -20,18 +20,19 @@ from keyquorum.fhe.parameters import load
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.schemes.seal import decrypt as decryption
 from keyquorum.schemes.seal.decrypt import _check_room, decrypt
 from keyquorum.schemes.seal.keygen import SealRequest
-from keyquorum.schemes.seal.policy import FloodPolicy, flooding_summands, flooding_variance
+from keyquorum.schemes.seal.policy import FloodPolicy, flooding_variance
 from keyquorum.schemes.seal.precision import check_key_precision, key_precision
-from keyquorum.sharing import joint, randomness
-from keyquorum.sharing.joint import JointNoise
+from keyquorum.sharing import randomness
+from keyquorum.sharing.numbers import flooding as floodings
+from keyquorum.sharing.numbers.flooding import JointNoise
 from keyquorum.sharing.randomness import HALF_BITS, gaussian_of_words, gaussian_words
+from keyquorum.sharing.shares import Run
 
 from tests.adversaries.changes import Change as Deviates
 from tests.adversaries.changes import Wire
-from tests.adversaries.flooded_plans import Flooded, coefficients, flooded, off
+from tests.adversaries.flooded_plans import Flooded, coefficients, flooded, flooding_summands, off
 from tests.adversaries.plans import committee_of, dealt
 from tests.fhe.dealer import narrow
 from tests.long import LONG
@@ -80,7 +81,7 @@ def noises(variance: int, size: int, kind: Kind) -> list[dict[int, Ints]]:
     members = members_of(kind)
 
     def drawn(context: PartyContext) -> dict[int, Ints]:
-        made = JointNoise(context.session, members, size, variance)  # wipes its numbers when it goes
+        made = JointNoise(context, size, variance)  # wipes its numbers when it goes
         return dict(zip(made.known, made._noise.copy(), strict=True))
 
     return run_in_process(members, drawn)
@@ -164,12 +165,12 @@ def shared_noise(kind: Kind, moduli: Sequence[int]) -> tuple[Ints, list[list[Int
     known: dict[int, Ints] = {}
 
     def one(context: PartyContext) -> list[Ints]:
-        noise = JointNoise(context.session, members, size, variance)
+        noise = JointNoise(context, size, variance)
         known.update(zip(noise.known, noise._noise.copy(), strict=True))
         shares = []
         for q in moduli:
             stored = Persistence()
-            noise.append_to(stored, members.field_protocol, q)
+            noise.append_to(Run(context).field(q).shares(stored))
             shares.append(stored.words[:, -size:].copy())
         return shares
 
@@ -316,9 +317,9 @@ def test_two_seeds_of_a_set_would_go_through(monkeypatch: pytest.MonkeyPatch) ->
     modulo every prime: its difference is 9/5 of that of the numbers."""
     difference = 1 << 12
 
-    def made(self: JointNoise, session: Any, *rest: Any) -> None:
-        MADE(self, session, *rest)
-        if session.party == 1:
+    def made(self: JointNoise, context: PartyContext, *rest: Any) -> None:
+        MADE(self, context, *rest)
+        if context.party == 1:
             self._noise[self.known.index(0), -1] += difference
 
     def fits(domain: str, point: int) -> int:
@@ -347,15 +348,15 @@ def test_noise_is_used_once(kind: Kind) -> None:
     members = members_of(kind)
 
     def one(context: PartyContext) -> None:
-        noise, protocol = JointNoise(context.session, members, 8, 1000), members.field_protocol
+        noise, run = JointNoise(context, 8, 1000), Run(context)
         for q in (65537, 786433):  # once modulo each prime
-            noise.append_to(Persistence(), protocol, q)
+            noise.append_to(run.field(q).shares())
         with pytest.raises(ParameterError, match="is used modulo 65537 already"):
-            noise.append_to(Persistence(), protocol, 65537)
+            noise.append_to(run.field(65537).shares())
         noise.wipe()
         assert noise._drawn is None and not noise._noise.any()
         with pytest.raises(ParameterError, match="is wiped"):
-            noise.append_to(Persistence(), protocol, 114689)
+            noise.append_to(run.field(114689).shares())
 
     run_in_process(members, one)
 
@@ -363,7 +364,7 @@ def test_noise_is_used_once(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", [REPLICATED, SHAMIR[1], *INPUTS[:2]], ids=lambda kind: f"{kind[0]}-{kind[1]}-{kind[2]}")
 def test_a_decryption_that_fails_leaves_no_secrets(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise and shares of the phase are wiped, of whatever party, when the sum cannot be opened."""
-    plan, left, drawn = planned(kind), [], decryption.discrete_gaussian
+    plan, left, drawn = planned(kind), [], floodings.discrete_gaussian
     errors = []  # whose tracebacks keep alive what would be wiped when it goes
 
     def made(self: JointNoise, *arguments: Any) -> None:
@@ -389,7 +390,7 @@ def test_a_decryption_that_fails_leaves_no_secrets(kind: Kind, monkeypatch: pyte
         errors.append(error)
 
     monkeypatch.setattr(JointNoise, "__init__", made)
-    monkeypatch.setattr(decryption, "discrete_gaussian", gaussian)
+    monkeypatch.setattr(floodings, "discrete_gaussian", gaussian)
     run_in_process(plan.committee, one)
     assert len(errors) == kind[1] and len(left) == kind[1] + (kind[1] if kind not in INPUTS else kind[2] + 1)
     assert not any(array.any() for array in left)
@@ -402,9 +403,9 @@ def test_noise_of_two_draws_is_refused(kind: Kind) -> None:
 
     def one(context: PartyContext) -> None:
         n, q = plan.parameters.ring_degree, plan.parameters.coeff_modulus[0]
-        draws = [JointNoise(context.session, plan.committee, n, 1000) for _ in range(2)]
+        draws = [JointNoise(context, n, 1000) for _ in range(2)]
         shares = dealt(context.session, protocol, f"F_{q}", t, 0, np.zeros(n, dtype=np.int64))
-        draws[int(context.party == 1)].append_to(shares, protocol, q)
+        draws[int(context.party == 1)].append_to(Run(context).field(q).shares(shares))
         context.backend.run(protocol, f"F_{q}", flood_call(n), threshold=t, persistence=shares)
 
     with pytest.raises(_engine.StoreError, match="not made together"):
@@ -419,8 +420,8 @@ def test_noise_of_two_laws_is_refused(kind: Kind, monkeypatch: pytest.MonkeyPatc
 
     def one(context: PartyContext, other: int) -> bytes:
         shares = dealt(context.session, protocol, f"F_{q}", t, 0, np.zeros(n, dtype=np.int64))
-        noise = JointNoise(context.session, plan.committee, n, other if context.party == 1 else 1000)
-        noise.append_to(shares, protocol, q)
+        noise = JointNoise(context, n, other if context.party == 1 else 1000)
+        noise.append_to(Run(context).field(q).shares(shares))
         context.backend.run(protocol, f"F_{q}", flood_call(n), threshold=t, persistence=shares)
         return noise._name
 
@@ -428,7 +429,7 @@ def test_noise_of_two_laws_is_refused(kind: Kind, monkeypatch: pytest.MonkeyPatc
     assert len(name) == 16
     with pytest.raises(_engine.StoreError, match="not made together"):
         run_in_process(plan.committee, lambda context: one(context, 1 << 20))
-    monkeypatch.setattr(joint, "joined_name", lambda purpose, names: names[0])
+    monkeypatch.setattr(floodings, "joined_name", lambda purpose, names: names[0])
     # The ablation: without the law in the name the sum is opened, and copies or degrees are wrong then.
     with pytest.raises(_engine.CheckError, match="cheats"):
         run_in_process(plan.committee, lambda context: one(context, 1 << 20))
@@ -464,7 +465,7 @@ def residuals(monkeypatch: pytest.MonkeyPatch, kind: Kind, runs: int, unknown: b
         return known, None if results is None else coefficients(plan.parameters, results[0].plaintext)
 
     local: dict[int, Any] = {}
-    monkeypatch.setattr(JointNoise, "__init__", lambda self, session, *rest: local[session.party](self, session, *rest))
+    monkeypatch.setattr(JointNoise, "__init__", lambda self, context, *rest: local[context.party](self, context, *rest))
     for _ in range(runs):
         ends = run_in_process(plan.committee, one)
         pooled = {i: numbers for party in corrupt for i, numbers in ends[party][0].items()}

@@ -267,8 +267,8 @@ def test_masks_are_drawn_anew_without_a_pool(again: bool, monkeypatch: pytest.Mo
     """The same ciphertexts, decrypted twice: other words are opened. They are the same where the masks are used again."""
     plan, opened, kept, truly = toy(pooled=False), opened_words(monkeypatch), dict[int, Any](), LweFieldVariant.make
 
-    def make(self: LweFieldVariant, group: Any, size: int, seed: bytes | None = None) -> Any:
-        made = truly(self, group, size, seed)
+    def make(self: LweFieldVariant, group: Any, size: int) -> Any:
+        made = truly(self, group, size)
         items, tests = kept.setdefault(group.me, ([part.copy() for part in made], [test.copy() for test in made.key_tests]))
         return Preprocessing([part.copy() for part in items], [test.copy() for test in tests])
 
@@ -291,10 +291,10 @@ def test_masks_are_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, joined, concatenate = list[np.ndarray](), list[np.ndarray](), np.concatenate
     fails = 9
 
-    def masks(self: LweFieldVariant, group: Any, size: int, names: list[Any], seed: bytes | None) -> Any:
+    def masks(self: LweFieldVariant, group: Any, size: int, names: list[Any]) -> Any:
         if len(pieces) == fails:
             raise PartyError("broke off")
-        names.append(np.zeros(16, np.uint8))
+        names.append([np.zeros(16, np.uint8)])
         made = np.full((1, 1, 5), 7, np.uint64), np.full((1, variant.rows, 5), 7, np.uint64)
         pieces.extend(made)
         return made

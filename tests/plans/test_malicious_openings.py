@@ -16,7 +16,7 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.parties import run_in_process
 from keyquorum.schemes.seal.variant import SealVariant, seal_variant
 from keyquorum.sharing.field_variant import FieldVariant
-from keyquorum.sharing.joint import JointBits
+from keyquorum.sharing.numbers.rounding import JointBits
 from scipy import stats
 
 from tests.adversaries.plans import borders, encrypted, key_info
@@ -66,11 +66,11 @@ def test_what_decryption_without_a_pool_opens_is_uniform(masked: bool, monkeypat
             seen.append((call.program, output.words.astype(np.uint64)))
         return output
 
-    def changed(self: JointBits, shares: Any, protocol: str, domain: str) -> None:
-        before = shares.length
-        append(self, shares, protocol, domain)
+    def changed(self: JointBits, shares: Any) -> Any:
+        before, place = shares.length, append(self, shares)
         if not masked:
-            shares.words[:, before:] = 0
+            shares.file.words[:, before:] = 0
+        return place
 
     monkeypatch.setattr(Embedded, "run", watched)
     monkeypatch.setattr(JointBits, "append_sums", changed)
@@ -106,8 +106,8 @@ def test_what_decryption_opens_is_uniform(protocol: str, change: Any, tmp_path: 
             seen.append((call.program, output.words.astype(np.uint64)))
         return output
 
-    def changed(self: Any, group: Any, size: int, seed: bytes | None = None) -> Any:
-        items = make(self, group, size, seed)
+    def changed(self: Any, group: Any, size: int) -> Any:
+        items = make(self, group, size)
         if change is not None:
             change(items)
         return items

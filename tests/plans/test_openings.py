@@ -18,7 +18,7 @@ from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 
 from .quorum import reconstruct
 

@@ -13,7 +13,7 @@ from keyquorum.plans.pool_variants import variant_for
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import combine
 
 from tests.dsl.test_tape import described

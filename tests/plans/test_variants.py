@@ -18,7 +18,8 @@ from keyquorum.programs.signatures import and_triples
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import FLOOD_SECURITY, LweVariant
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.numbers import ProvenNumbers
 from keyquorum.sharing.variants import Section, combine, comparison_ands
 
 from tests.programs.costs import below_ands
@@ -150,7 +151,9 @@ def test_flooding(name: str) -> None:
 
     def job(context: PartyContext) -> Any:
         group = RoundingGroup.of(context, 1, 0)
-        _, share = make_lwe_key(context, parameters, b"test seed")
+        context.seed = b"test seed"
+        _, share = make_lwe_key(context, parameters)
+        context.seed = None
         words = context.session.all_gather(share.words.tobytes())
         secret = sum(np.frombuffer(w, np.uint64).astype(object) for w in words) % parameters.modulus
         ciphertexts = encrypt(parameters, secret.astype(np.int64), messages, np.random.default_rng(1), noise)
@@ -171,7 +174,9 @@ def test_flooding_hides_the_noise_as_it_is_in_the_ring(name: str, bits: int) -> 
 
     def job(context: PartyContext) -> Any:
         group = RoundingGroup.of(context, 1, 0)
-        _, share = make_lwe_key(context, parameters, b"test seed")
+        context.seed = b"test seed"
+        _, share = make_lwe_key(context, parameters)
+        context.seed = None
         words = context.session.all_gather(share.words.tobytes())
         secret = sum(np.frombuffer(w, np.uint64).astype(object) for w in words) % parameters.modulus
         return lwe_phases(context, group, share, encrypt(parameters, secret.astype(np.int64), messages, np.random.default_rng(1), noise))
@@ -203,7 +208,7 @@ def test_stored_material_with_macs(rounding: str, size: int, name: str) -> None:
     """spdz2k: exact at the borders; a changed share of the key or of any section ends in an abort, and nothing is opened."""
     committee, parameters = api.in_process_committee(2, "mascot"), lwe_parameters(name)
     variant = variant_for(committee, rounding, parameters, 4, 3)
-    assert isinstance(variant, LweVariant) and variant.authenticated and {(s.bits, s.words) for s in variant.sections} == {(64, 2)}
+    assert isinstance(variant, LweVariant) and variant.kind is ProvenNumbers and {(s.bits, s.words) for s in variant.sections} == {(64, 2)}
     keys = run_in_process(committee, lambda context: make_lwe_key(context, parameters))
     n = parameters.dimension
     secret = np.asarray(sum(share.words[0, : 2 * n : 2] for _, share in keys)).astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from keyquorum.schemes.seal.uniform_noise import UniformNoise
+from keyquorum.sharing.numbers.uniform_noise import UniformNoise
 from numpy.typing import NDArray
 
 from tests.long import LONG

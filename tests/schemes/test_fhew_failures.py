@@ -17,7 +17,7 @@ from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.schemes.fhew.keygen import FhewRequest
 from keyquorum.schemes.lwe.phases import lwe_phases
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from scipy import stats
 
 from tests.long import LONG

@@ -173,7 +173,7 @@ def first_openings(committee: Committee, points: list[bytes], reuse: bool, monke
                 kept = [section.copy() for section in given] if kept is None or not reuse else kept
                 before = len(seen)
                 tables_of_point = Preprocessing(section.copy() for section in kept)  # which are wiped
-                evaluate_by_tables(context, Persistence.from_words(shares[context.party].copy()), point, tables_of_point, bound, b"test")
+                evaluate_by_tables(context, Persistence.from_words(shares[context.party].copy()), point, tables_of_point, bound)
                 context.session.compare("evaluated", b"")
                 mine.append(seen[before])
         return mine

@@ -140,9 +140,9 @@ def test_requests_are_answered_while_a_chunk_is_made(tmp_path: Path, monkeypatch
     """Items that take 4 ms each, as those with MACs, in chunks of 2,048: a chunk takes eight seconds, and no request waits for it."""
     make = LweVariant.make
 
-    def slow(self: LweVariant, group: Any, size: int, seed: bytes | None = None) -> Any:
+    def slow(self: LweVariant, group: Any, size: int) -> Any:
         time.sleep(0.004 * size)
-        return make(self, group, size, seed)
+        return make(self, group, size)
 
     s = serving(tmp_path, 64, 0)
     try:

@@ -99,6 +99,9 @@ def cpu_seconds() -> float:
 class PartyContext:
     """One party's session, committee, backend and reporting during a job."""
 
+    seed: bytes | None = None
+    """INSECURE, tests: from which the engines of all programs draw. Without it all randomness is the operating system's."""
+
     def __init__(
         self,
         session: Session,

@@ -24,8 +24,8 @@ from keyquorum.schemes.counts import claim_decryptions, decryptions_used
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_shares import compare_key, info_in, load_key_as, load_shares_as
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
-from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant, Words
 
 from .masked import warn_of_rounding
@@ -45,7 +45,6 @@ def decrypt(
     ciphertexts: Sequence[object],
     receiver: int,
     rounding: str = EXACT,
-    seed: bytes | None = None,
     pool: str = "",
     width: int = 8,
     levels: int = 2,
@@ -61,14 +60,14 @@ def decrypt(
     if not ciphertexts:
         return [] if context.party == receiver else None
     if not pool and not scheme.pooled(info, False):
-        return scheme.decrypt_without_pool(context, info, shares, ciphertexts, receiver, rounding, seed)
+        return scheme.decrypt_without_pool(context, info, shares, ciphertexts, receiver, rounding)
     variant = variant_for(context.committee, rounding, info.parameters, width, levels)
-    return _with_pool(context, info, shares, ciphertexts, receiver, variant, pool, seed)
+    return _with_pool(context, info, shares, ciphertexts, receiver, variant, pool)
 
 
 def _with_pool(
     context: PartyContext, info: KeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[object], receiver: int, variant: Variant,
-    purpose: str, seed: bytes | None,
+    purpose: str,
 ) -> Sequence[Decrypted] | None:  # fmt: skip
     scheme, group = encryption_of(info), pool_group(context)
     if receiver not in group.numbers:
@@ -78,27 +77,27 @@ def _with_pool(
     try:
         if group.member:
             with context.phase("online"):
-                words = _rounded(context, group, variant, z, purpose, group.numbers.index(receiver), seed)
+                words = _rounded(context, group, variant, z, purpose, group.numbers.index(receiver))
     finally:
         wipe(z)
     return None if words is None or context.party != receiver else scheme.plaintexts(info, ciphertexts, words[0])
 
 
 def _rounded(
-    context: PartyContext, group: RoundingGroup, variant: Variant, z: Words, purpose: str, receiver: int, seed: bytes | None,
+    context: PartyContext, group: RoundingGroup, variant: Variant, z: Words, purpose: str, receiver: int,
 ) -> Words | None:  # fmt: skip
     """Rounds phases with items of the pool, or without a purpose with items that are made for them."""
     if purpose:
         pool = Pool(context, group, variant)
         try:
-            return pool.decrypt(z, purpose, receiver, seed)
+            return pool.decrypt(z, purpose, receiver)
         finally:
             pool.close()
     if not variant.verified:
         require_semi_honest(context.committee, f"preprocessing of {variant.name}")
-    items = variant.make(group, z.shape[-1] // variant.words, seed)
+    items = variant.make(group, z.shape[-1] // variant.words)
     try:
-        return variant.use(group, z, items, receiver, seed)
+        return variant.use(group, z, items, receiver)
     finally:
         wipe(*items)
 

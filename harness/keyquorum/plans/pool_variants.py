@@ -10,7 +10,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import encryption_of, load_parameters
 from keyquorum.schemes.base import AnyEncryption
 from keyquorum.schemes.keys import Parameters
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import Variant
 
 

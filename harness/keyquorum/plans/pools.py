@@ -39,7 +39,8 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.variants import Destination, Preprocessing, PreprocessingKind, Variant, join_slices
 
 from .pool_list import Chunk
@@ -315,9 +316,9 @@ class Pool:
 
     # -- filling ------------------------------------------------------------------------------------------------------
 
-    def fill(self, count: int, chunk: int = CHUNK, seed: bytes | None = None, slices: Slices = WHOLE) -> int:
+    def fill(self, count: int, chunk: int = CHUNK, slices: Slices = WHOLE) -> int:
         """Makes ``count`` items more; every member calls this. Returns the items there are. Raises PoolCannotGrow, at all members, if one of them cannot store them; they
-        go on with what they had. ``seed``: INSECURE, tests."""
+        go on with what they had."""
         self._all(lambda: self.store.require_room(count))
         agreement, reports = self.agree(f"fill {count} by {chunk}")
         if not self.store.id or len({r.pool_id for r in reports}) > 1:
@@ -332,7 +333,7 @@ class Pool:
             size = min(chunk, count - done)
             made = Chunk(self.session.toss(16).hex(), size)
             reached("fill/tossed")
-            preprocessing = self._make(size, seed, slices)
+            preprocessing = self._make(size, slices)
             reached("fill/made")
             self._store(made, preprocessing)
             done += size
@@ -340,18 +341,20 @@ class Pool:
         self._agreed = replace(self._agreed, chunks=self.store.chunks.number, items=self.store.chunks.items)
         return self.left
 
-    def _make(self, size: int, seed: bytes | None, slices: Slices) -> Preprocessing:
+    def _make(self, size: int, slices: Slices) -> Preprocessing:
         """The items of a chunk, which are in memory alone until all members store them."""
         group = self.group if slices.pause is None else replace(self.group, pause=slices.pause)
         parts, left = list[Preprocessing](), size
         try:
             while left:
                 step = min(slices.next() or left, left)
-                parts.append(self.variant.make(group, step, seed))
+                parts.append(self.variant.make(group, step))
                 left -= step
             if slices.pause is not None:
                 slices.pause()
-            return parts[0] if len(parts) == 1 else join_slices(parts, PROTOCOLS[self.group.ring_protocol].names_runs)
+            if len(parts) == 1:
+                return parts[0]
+            return join_slices(parts, kind_of(group.context.committee).tests_of_all("slices of items", [part.key_tests for part in parts]))
         except BaseException:
             for part in parts:
                 _wipe(part)
@@ -436,14 +439,14 @@ class Pool:
             self._claimed_together = self.store.claim.end
         return start
 
-    def decrypt(self, z: Words, purpose: str, to: Destination = "share", seed: bytes | None = None) -> Words | None:
+    def decrypt(self, z: Words, purpose: str, to: Destination = "share") -> Words | None:
         """Rounds phases z, whose last axis counts words, in a pool of a rounding: see :meth:`Variant.use`."""
         assert isinstance(self.variant, Variant)
         count = z.shape[-1] // self.variant.words
         with self.claimed(count, f"{purpose}, for {to}") as items:
             preprocessing, bound = items.take(count)
             reached("decrypt/before")
-            result = self.variant.use(self.group, z, preprocessing, to, seed, bound)
+            result = self.variant.use(self.group, z, preprocessing, to, bound)
             reached("decrypt/after")
         reached("decrypt/removed")
         return result

@@ -31,7 +31,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import PaddedOutput, Variant
 
 from .keys import K, KeyInfo, KeyMaterial, KeyRequest, P, Parameters, Plain, R
@@ -132,9 +132,9 @@ class KeyScheme(ABC, Generic[K, P, R]):
         """Inverse of :meth:`KeyInfo.to_json`. Raises ValueError, KeyError, TypeError, ParameterError or PolicyError."""
 
     @abstractmethod
-    def generate(self, context: PartyContext, request: R, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[K]:
+    def generate(self, context: PartyContext, request: R, folder: Path | None = None) -> KeyMaterial[K]:
         """Makes a key jointly: every party calls this. The parties compare what is public before it returns. ``folder``: of the new key, for public files
-        that are written in pieces (None: the key is not stored); ``seed``: INSECURE, tests."""
+        that are written in pieces (None: the key is not stored)."""
 
     def undecryptable(self, info: K, committee: Committee) -> str:
         """Why a committee cannot decrypt under this key, in one line; empty where it can, and for keys that decrypt nothing."""
@@ -269,11 +269,10 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
         """Plaintexts from the rounded phases of all ciphertexts, [items], as :meth:`.Variant.use` opens them."""
 
     def decrypt_without_pool(
-        self, context: PartyContext, info: K, shares: Sequence[Persistence], ciphertexts: Sequence[C], receiver: int, rounding: str,
-        seed: bytes | None = None,
+        self, context: PartyContext, info: K, shares: Sequence[Persistence], ciphertexts: Sequence[C], receiver: int, rounding: str
     ) -> Sequence[Decrypted] | None:  # fmt: skip
         """Decryption with masks that are made for it, or without any; every party calls this, None at all but the receiver. A scheme whose
-        decryptions are always :meth:`pooled` has none. ``seed``: INSECURE, tests."""
+        decryptions are always :meth:`pooled` has none."""
         raise NotImplementedError(f"decryptions of {self.title} take masks from a pool")
 
     # The served committee

@@ -87,21 +87,27 @@ class Transcript:
 class Generation(Generic[Q]):
     """One party's part of a key generation, in a ``with`` block; every party makes one, which runs step 1. ``description``: plain data of the
     request, and what else must be the same everywhere; protocol, size and threshold of the committee follow, and then ``more``. ``folder``: of the
-    new key, for files of :meth:`file` (None: they stay in memory). ``seed``: INSECURE, tests.
+    new key, for files of :meth:`file` (None: they stay in memory).
 
     key_id: 32 hexadecimal digits. tossed: public random bytes. transcript: to which the scheme adds what it opens. run: for its programs. public:
     the bytes of public files by name."""
 
     def __init__(
-        self, context: PartyContext, request: Q, opening: Opening, description: Sequence[object], seed: bytes | None = None, folder: Path | None = None,
-        more: Sequence[object] = (),
+        self, context: PartyContext, request: Q, opening: Opening, description: Sequence[object], folder: Path | None = None, more: Sequence[object] = ()
     ) -> None:  # fmt: skip
-        self.context, self.request, self.run, self.wiping = context, request, Run(context, seed), ExitStack()
+        self.context, self.request, self.run, self.wiping = context, request, Run(context), ExitStack()
         self.public: dict[str, bytes] = {}
         self.phase = context.phase
         self._folder, self._written, self._shares = folder, list[str](), list[Persistence]()
         committee = context.committee
-        parts = [*description, committee.protocol, committee.size, committee.threshold, *([seed is not None] if opening.seeded else []), *more]
+        parts = [
+            *description,
+            committee.protocol,
+            committee.size,
+            committee.threshold,
+            *([context.seed is not None] if opening.seeded else []),
+            *more,
+        ]
         described = json.dumps(parts).encode()
         measured: AbstractContextManager[object] = nullcontext() if opening.phase is None else context.phase(opening.phase)
         with measured:

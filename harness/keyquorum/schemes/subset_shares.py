@@ -27,6 +27,7 @@ from keyquorum.model.subset import SUBSET_PROTOCOL, Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import scheme_of, schemes
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
+from keyquorum.sharing.numbers import kind_of
 
 from .keys import KeyInfo, SecretVector
 
@@ -77,7 +78,7 @@ def check_subsets(committee: Committee, info: KeyInfo, members: int) -> int:
     parties, threshold = committee.size, committee.threshold
     if isinstance(committee, Subset):
         raise ParameterError("shares of subsets are made by the whole committee: leave out --parties")
-    if committee.authenticated:
+    if not kind_of(committee).plain_shares:
         raise ParameterError(f"{committee.protocol}: shares of subsets have no MACs, which the committee was chosen for: take another committee")
     if members < 2 or members > threshold + 1:
         raise ParameterError(

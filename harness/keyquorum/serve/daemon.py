@@ -43,7 +43,7 @@ from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import collect_garbage_less, open_session, reason_of
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool, parties_option, pool_name
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 
 from .admission import Receivers
 from .audit import NAME as AUDIT_LOG

@@ -17,7 +17,7 @@ from keyquorum.model.errors import PoolCannotGrow, PoolLost
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pool_store import drop_pool
 from keyquorum.plans.pools import Pool, Slices, pool_name, pools_folder
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import PreprocessingKind
 
 from .kinds import Service

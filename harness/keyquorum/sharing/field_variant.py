@@ -17,19 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import joint_summands
-from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.model.committee import Committee
-from keyquorum.model.domains import Field
+from keyquorum.model.domains import Field, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs import Call, Segment
 from keyquorum.programs.signatures import round_field_mask, round_field_open
 
-from .joint import joined_name, named
+from .group import RoundingGroup
+from .numbers import PseudorandomNumbers
 from .randomness import wipe
-from .rounding import ROUNDINGS, RoundingGroup
-from .variants import Destination, Preprocessing, Section, Variant, agreed_names
+from .rounding import ROUNDINGS
+from .variants import Destination, Preprocessing, Section, Variant, tests_of, wipe_copies
 
 Words = NDArray[np.uint64]
 CHUNK = 1024
@@ -45,7 +45,11 @@ class FieldVariant(Variant):
     parties: int
     threshold: int
     rounding: str = ROUNDINGS[0]
-    verified: bool = True
+
+    @property
+    def verified(self) -> bool:
+        """All masks are joint integers."""
+        return True
 
     @property
     @abstractmethod
@@ -91,75 +95,65 @@ class FieldVariant(Variant):
         """See :class:`keyquorum.sharing.variants.Variant`."""
         return True
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+    def make(self, group: RoundingGroup, size: int) -> Preprocessing:
         """The preprocessing of ``size`` phases, [parts, rows, size] a section; all parties call this. Numbers that are not below q are thrown away, and others made."""
         made: list[tuple[Words, Words]] = []
-        names: list[KeyTest] = []
+        names: list[list[KeyTest]] = []
         count = 0
         good = self.modulus / (1 << self.length)
         try:
             while count < size:
-                made.append(self._masks(group, min(CHUNK, math.ceil((size - count) / good) + 8), names, seed))
+                made.append(self._masks(group, min(CHUNK, math.ceil((size - count) / good) + 8), names))
                 count += made[-1][0].shape[-1]
             joined = [np.concatenate(parts, axis=2) for parts in zip(*made, strict=True)]
         finally:
             wipe(*(part for pair in made for part in pair))
         sections = [whole[:, :, :size].copy() for whole in joined]
         wipe(*joined)  # with the masks that are too many
-        return Preprocessing(sections, [joined_name("items", names)])
+        return Preprocessing(sections, PseudorandomNumbers.tests_of_all("items", names))
 
-    def _masks(self, group: RoundingGroup, size: int, names: list[KeyTest], seed: bytes | None) -> tuple[Words, Words]:
+    def _masks(self, group: RoundingGroup, size: int, names: list[list[KeyTest]]) -> tuple[Words, Words]:
         """v modulo q and its rows in the field of the messages, [parts, rows, at most size] each: those of ``size`` draws that are below q. ``names``: of the runs that made them are appended."""
-        assert isinstance(group.backend, Embedded)
-        q, length, field = self.modulus, self.length, self.protocol
-        domains = (Field(q), Field(self.field))
-        summands = joint_summands(field, self.parties, self.threshold)
-        joint = group.backend.session.joint_integers(field, size, length, 1, self.threshold, seed)
-        files = []
-        try:
-            for domain in domains:
-                files.append(Persistence())
+        q, length = self.modulus, self.length
+        over_q, over_messages = group.over(Sharing(self.protocol, Field(q))), group.over(Sharing(self.protocol, Field(self.field)))
+        joint, summands = over_q.joint_integers(size, length), joint_summands(self.protocol, self.parties, self.threshold)
+        with over_q.shares() as sums, over_messages.shares() as rows:
+            for shares in (sums, rows):
                 for summand in range(summands):
                     for place in range(length):
-                        files[-1].append_joint(field, domain, joint.bits(domain, summand, place), group.parts, joint.name)
-            given = Segment(0, files[0].length)
-            sums_of_bits = round_field_mask(summands=summands, size=size, l=length, q=q, keep="sum", bits=given)
-            group.run(field, domains[0], sums_of_bits, persistence=files[0], seed=seed)
-            masks = round_field_mask(summands=summands, size=size, l=length, q=q, keep="bits", low=self.low, bits=given)
-            below = group.run(field, domains[1], masks, persistence=files[1], seed=seed)
+                        shares.append_joint(joint.bits(shares.runs.domain, summand, place), joint)
+            given = Segment(0, sums.length)
+            sums.run(round_field_mask(summands=summands, size=size, l=length, q=q, keep="sum", bits=given))
+            below = rows.run(round_field_mask(summands=summands, size=size, l=length, q=q, keep="bits", low=self.low, bits=given))
             chosen = np.flatnonzero(below == 1)
-            names += [name.copy() for file in files for name in file.key_tests]
-            sums, rows = (file.tail(rows * size).reshape(group.parts, rows, size) for file, rows in zip(files, (1, self.rows), strict=True))
-            kept = np.ascontiguousarray(sums[:, :, chosen]), np.ascontiguousarray(rows[:, :, chosen])
-            wipe(sums, rows)
+            names += [[name.copy() for name in shares.file.key_tests] for shares in (sums, rows)]
+            made = [shares.tail(count * size).reshape(group.parts, count, size) for shares, count in ((sums, 1), (rows, self.rows))]
+            kept = np.ascontiguousarray(made[0][:, :, chosen]), np.ascontiguousarray(made[1][:, :, chosen])
+            wipe(*made)
             return kept
-        finally:
-            for file in files:
-                file.wipe()
 
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
-        context: bytes = b"",
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", context: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [1, parts, size] with one item of preprocessing each; all parties call this. Results as of :meth:`keyquorum.sharing.variants.Variant.use`, but in the field of the messages."""
         q, length, size = self.modulus, self.length, z.shape[-1]
-        names = agreed_names(group, preprocessing, context)
+        names = PseudorandomNumbers.begin(group, tests_of(preprocessing), context)
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
-        domains = (Field(q), Field(self.field))
-        field, first, second = self.protocol, Persistence.from_sections([z[0], flat[0]]), Persistence.from_sections([flat[1]])
+        over_q, over_messages = group.over(Sharing(self.protocol, Field(q))), group.over(Sharing(self.protocol, Field(self.field)))
         try:
-            named(first, field, domains[0], "phases and masks modulo q", names)
-            opening = round_field_open(size=size, q=q, t=self.factor)
-            opened = group.run(field, domains[0], opening, persistence=first, seed=seed, keep=True, context=context) % q
-            named(second, field, domains[1], "bits of masks modulo t", names)
-            digits = [np.ascontiguousarray(opened >> i & 1) for i in range(length)]
-            words = group.run(field, domains[1], self.closing(size, to), public=digits, persistence=second, seed=seed, keep=True, context=context)
-            received: Words | None = self.received((words % self.field).astype(np.uint64).reshape(1, -1)) if words.size else None
-            return second.tail(size) if to == "share" else received
+            with (
+                over_q.shares(Persistence.from_sections([z[0], flat[0]])) as first,
+                over_messages.shares(Persistence.from_sections([flat[1]])) as second,
+            ):
+                PseudorandomNumbers.mark(first, names, "phases and masks modulo q")
+                opened = first.run(round_field_open(size=size, q=q, t=self.factor), keep=True, purpose=context) % q
+                PseudorandomNumbers.mark(second, names, "bits of masks modulo t")
+                digits = [np.ascontiguousarray(opened >> i & 1) for i in range(length)]
+                words = second.run(self.closing(size, to), public=digits, keep=True, purpose=context)
+                received: Words | None = self.received((words % self.field).astype(np.uint64).reshape(1, -1)) if words.size else None
+                return second.tail(size) if to == "share" else received
         finally:
-            first.wipe()
-            second.wipe()
-            wipe(*(mine for mine, theirs in zip(flat, preprocessing, strict=True) if not np.shares_memory(mine, theirs)))
+            wipe_copies(flat, preprocessing)
 
     def received(self, messages: Words) -> Words:
         """What a party gets for messages [1, size] in their field. The default: the messages."""

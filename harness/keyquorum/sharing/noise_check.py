@@ -14,24 +14,25 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.committee import Committee
-from keyquorum.model.domains import Ring
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import noise_check
 
-from .joint import named
+from .field_variant import over_fields
+from .group import RoundingGroup
+from .numbers import kind_of
 from .randomness import wipe
-from .rounding import RoundingGroup, rounding_length, scaled_words
+from .rounding import rounding_length, scaled_words
 
 Words = NDArray[np.uint64]
 
 
 def check_committee(committee: Committee) -> None:
     """Refuses committees that have no check of noise. Raises ParameterError."""
-    if committee.authenticated or (committee.verifies_products and committee.ring_protocol is None):
+    if over_fields(committee) or not kind_of(committee).plain_shares:
         raise ParameterError(f"{committee.protocol}: there is no check of noise: it is for committees that round by a carry, leave out --check-noise")
 
 
-def noise_within(group: RoundingGroup, u: Words, q: int, t: int, seed: bytes | None = None, names: Sequence[KeyTest] = ()) -> bool:
+def noise_within(group: RoundingGroup, u: Words, q: int, t: int, names: Sequence[KeyTest] = ()) -> bool:
     """Whether all phases modulo q have noise in [-1/4, 1/4) in units of q/t, to within summands/2^l of it; every member calls this, and all get the same. ``u``: [parts, size], our summands;
     ``names``: of the runs that made the phases, where runs have names. Rounds and bytes: `noise_check`, for a size that is filled up to a power of two."""
     assert group.backend is not None
@@ -45,15 +46,11 @@ def noise_within(group: RoundingGroup, u: Words, q: int, t: int, seed: bytes | N
         filled[group.held.index(0), size:] = 1 << (length - 1)
     wipe(low)
     bits = group.backend.ring_bits(max(length, padded.bit_length() + 1) + 1)
-    ring = Persistence.from_words(filled)
     try:
-        if names:
-            named(ring, group.ring_protocol, Ring(bits), "low parts of phases, for the check of noise", names)
-        call = noise_check(count=1, N=padded, l=length, ring_length=bits)
-        opened = group.run(group.ring_protocol, Ring(bits), call, persistence=ring, seed=seed)
-        return bool(opened[0] & 1)
+        with group.ring(bits).shares(Persistence.from_words(filled)) as ring:
+            ring.named("low parts of phases, for the check of noise", names)
+            return bool(ring.run(noise_check(count=1, N=padded, l=length, ring_length=bits))[0] & 1)
     finally:
-        ring.wipe()
         wipe(filled)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.backends.base import OpeningMasks
-from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import Unsigned
-from keyquorum.model.domains import Ring
+from keyquorum.model.domains import Ring, Sharing
 from keyquorum.programs.signatures import and_triples, opening_masks
 
+from .group import RoundingGroup
 from .randomness import uniform_bits, wipe
-from .rounding import RoundingGroup
+from .shares import DomainRun
 from .variants import Destination, PaddedOutput, Section
 
 Words = NDArray[np.uint64]
@@ -34,33 +34,29 @@ def masks_section(openings: int, parties: int, padded: PaddedOutput) -> Section:
     return Section(openings + receiver_rows(padded) + parties + 1, 64, WORDS)
 
 
-def make_masks(group: RoundingGroup, protocol: str, parties: int, openings: int, padded: PaddedOutput, size: int, seed: bytes | None) -> Words:
+def make_masks(group: RoundingGroup, protocol: str, parties: int, openings: int, padded: PaddedOutput, size: int) -> Words:
     """That section for ``size`` operations modulo 2^bits of ``padded``, [2, rows, 2 size]; every party calls this."""
     bits = padded.bits
     assert group.me is not None
-    made, known = Persistence(), uniform_bits(size, bits)
+    known = uniform_bits(size, bits)
     try:
-        call = opening_masks(contributors=parties, size=size, count=openings + receiver_rows(padded))
-        group.run(protocol, Ring(bits), call, private=known, persistence=made, seed=seed)
-        rows = made.words.reshape(made.words.shape[0], -1, size * WORDS)
-        result = np.concatenate([rows, np.zeros_like(rows[:, :1])], axis=1)
+        with group.over(Sharing(protocol, Ring(bits))).shares() as made:
+            made.run(opening_masks(contributors=parties, size=size, count=openings + receiver_rows(padded)), known)
+            rows = made.file.words.reshape(made.file.words.shape[0], -1, size * WORDS)
+            result = np.concatenate([rows, np.zeros_like(rows[:, :1])], axis=1)
         result[0, -1, ::WORDS] = known.view(np.uint64)
         return result
     finally:
         wipe(known)
-        made.wipe()
 
 
-def made_triples(group: RoundingGroup, domain: str, size: int, count: int, words: int, seed: bytes | None) -> Words:
+def made_triples(group: RoundingGroup, runs: DomainRun, size: int, count: int, words: int) -> Words:
     """``count`` triples for each of ``size`` operations, [parts, rows, size words]; every party calls this. In portions, between which others may pause."""
     sections = list[Words]()
     for portion in group.portions(size):
-        made = Persistence()
-        try:
-            group.run(group.ring_protocol, domain, and_triples(size=portion, count=count), persistence=made, seed=seed)
-            sections.append(made.words.reshape(made.words.shape[0], -1, portion * words).copy())
-        finally:
-            made.wipe()
+        with runs.shares() as made:
+            made.run(and_triples(size=portion, count=count))
+            sections.append(made.file.words.reshape(made.file.words.shape[0], -1, portion * words).copy())
     if len(sections) == 1:
         return sections[0]
     joined = np.concatenate(sections, axis=2)

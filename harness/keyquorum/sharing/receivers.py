@@ -40,14 +40,13 @@ from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
-from keyquorum.model.domains import Ring
 from keyquorum.model.errors import PartyError, ProgramError
 from keyquorum.programs import Layout
 from keyquorum.programs.signatures import client_outputs
 
+from .group import RoundingGroup
 from .openings import WORDS
 from .randomness import wipe
-from .rounding import RoundingGroup
 from .variants import PaddedOutput, Preprocessing, Variant, low_mask
 
 Words = NDArray[np.uint64]
@@ -111,7 +110,7 @@ def answers_for_receivers(
         tossed = session.toss(HASH)
         challenges = [hashlib.sha256(tossed + request.name.encode()).digest() for request in batch]
         factors = np.concatenate([factors_of(c, padded, r.count) for c, r in zip(challenges, batch, strict=True)], axis=1)
-        messages = variant.use(group, z, preprocessing, "share", None, context)
+        messages = variant.use(group, z, preprocessing, "share", context)
         assert messages is not None
         opened = _opened(group, padded, messages, rows, factors, preprocessing, context)
     except BaseException:
@@ -148,10 +147,9 @@ def _opened(
         size=size, checks=padded.checks, shift=padded.shift, messages=layout["messages"], pads=layout["pads"], masks=layout["masks"]
     )
     try:
-        words = group.run(
-            group.ring_protocol, Ring(padded.bits), call, public=[factors.view(np.int64).ravel()], persistence=working, keep=True,
-            context=context + b" to receivers", masks=masks,
-        )  # fmt: skip
+        words = group.ring(padded.bits).run(
+            call, working, public=[factors.view(np.int64).ravel()], keep=True, purpose=context + b" to receivers", masks=masks
+        )
         opened: Words = words.view(np.uint64).reshape(padded.rows, size) & low_mask(padded.bits)
         return opened
     finally:

@@ -5,19 +5,23 @@ A plan reads ``with run.field(q).shares() as x: x.run(sample_cbd(size=n), append
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import JointIntegers
+from keyquorum.backends.base import Backend, OpeningMasks
 from keyquorum.dsl import Persistence
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.domains import Domain, Field, Ring, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout, Segment
+
+from .names import named
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -25,10 +29,9 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Run:
-    """The programs of one plan at one party. ``seed``: INSECURE, tests; without it all randomness is the operating system's."""
+    """The programs of one plan at one party."""
 
     context: PartyContext
-    seed: bytes | None = None
 
     def field(self, prime: int) -> DomainRun:
         """Programs modulo a prime, by the committee's protocol for prime fields."""
@@ -43,16 +46,23 @@ class Run:
 
     def over(self, sharing: Sharing) -> DomainRun:
         """Programs by any protocol, over any domain."""
-        return DomainRun(self.context, sharing, self.seed)
+        committee = self.context.committee
+        return DomainRun(self.context, sharing, self.context.backend, committee.threshold, committee.share_parts)
 
 
 @dataclass(frozen=True)
 class DomainRun:
-    """The programs of a plan over one domain."""
+    """The programs of a plan over one domain, among the parties of ``backend``: all, or those that round (:class:`.RoundingGroup`).
+
+    threshold: of their sharing (None: the protocol's own). parts: elements that a party holds of a share. pause: what all of them do before each
+    program."""
 
     context: PartyContext
     sharing: Sharing
-    seed: bytes | None = None
+    backend: Backend = field(repr=False)
+    threshold: int | None
+    parts: int
+    pause: Callable[[], None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def domain(self) -> Domain:
@@ -64,12 +74,17 @@ class DomainRun:
         """Number of elements of the domain."""
         return self.domain.modulus
 
-    def run(self, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = (), keep: bool = False) -> Ints:
+    def run(
+        self, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = (), keep: bool = False, purpose: bytes = b"",
+        masks: OpeningMasks | None = None,
+    ) -> Ints:  # fmt: skip
         """The words that a program opens to this party; every party calls this. ``file``: the shares that it reads, and to which it appends.
-        ``private``, ``public``, ``keep``: see :meth:`.Backend.run`."""
-        return self.context.backend.run(
-            *self.sharing, call, threshold=self.context.committee.threshold, private=private, public=public, persistence=file, seed=self.seed,
-            keep=keep
+        ``purpose``: the context of the messages. ``private``, ``public``, ``keep``, ``masks``: see :meth:`.Backend.run`."""
+        if self.pause is not None:
+            self.pause()
+        return self.backend.run(
+            *self.sharing, call, threshold=self.threshold, private=private, public=public, persistence=file, seed=self.context.seed, keep=keep,
+            context=purpose, masks=masks,
         ).words  # fmt: skip
 
     def shares(self, file: Persistence | None = None, **lengths: int) -> Shares:
@@ -79,10 +94,13 @@ class DomainRun:
 
     def joint_integers(self, count: int, bits: int, terms: int = 1) -> JointIntegers:
         """``count`` joint integers (``Source/mpc/src/joint.rs``): each is the sum of ``terms`` numbers of ``bits`` bits of each set of parties. If
-        ``bits`` is 0, each is the sum of a number of each set, uniform in {0, 1, 2}. Rounds: those of a toss where draws have names, else none."""
-        drawn: JointIntegers = self.context.session.joint_integers(
-            self.sharing.protocol, count, bits, terms, self.context.committee.threshold, self.seed
-        )
+        ``bits`` is 0, each is the sum of a number of each set, uniform in {0, 1, 2}. Rounds: those of a toss where draws have names, else none.
+        Raises ParameterError for a backend without joint integers."""
+        if not self.backend.takes_joint_integers:
+            raise ParameterError(
+                f"{self.sharing.protocol}: the {self.backend.name} backend takes no joint integers, which this committee needs: leave out --backend"
+            )
+        drawn: JointIntegers = self.context.session.joint_integers(self.sharing.protocol, count, bits, terms, self.threshold, self.context.seed)
         return drawn
 
 
@@ -111,13 +129,14 @@ class Shares:
         return self.file.length
 
     def run(
-        self, call: Call, private: Ints | None = None, public: Sequence[Ints] = (), appends: str | None = None, keep: bool = False
+        self, call: Call, private: Ints | None = None, public: Sequence[Ints] = (), appends: str | None = None, keep: bool = False,
+        purpose: bytes = b"", masks: OpeningMasks | None = None,
     ) -> Ints:  # fmt: skip
         """Runs a program on these shares (:meth:`DomainRun.run`). ``appends``: the name of the segment that it appends."""
         before = self.length
         if appends is not None and self.layout.length != before:
             raise ParameterError(f"{before - self.layout.length} shares have no name yet: name them before {call.program} appends {appends}")
-        opened = self.runs.run(call, self.file, private, public, keep)
+        opened = self.runs.run(call, self.file, private, public, keep, purpose, masks)
         if appends is not None:
             self.name(appends, self.length - before)
         return opened
@@ -129,9 +148,17 @@ class Shares:
             raise ParameterError(f"there are {self.length - self.layout.length} shares after the named ones: {name} cannot have {length}")
         return self.layout.add(name, length)
 
+    def named(self, purpose: str, names: Sequence[KeyTest]) -> None:
+        """Gives shares that were computed locally from shares with these names a name of their own (:func:`keyquorum.sharing.names.named`)."""
+        named(self.file, *self.runs.sharing, purpose, names)
+
     def append_joint(self, integers: bytearray, drawn: JointIntegers) -> None:
         """Appends shares of joint integers, which ``drawn`` computed for this domain, and wipes ``integers``."""
-        self.file.append_joint(*self.runs.sharing, integers, self.runs.context.committee.share_parts, drawn.name)
+        self.file.append_joint(*self.runs.sharing, integers, self.runs.parts, drawn.name)
+
+    def tail(self, count: int) -> Words:
+        """A copy of the last ``count`` words of each part, [parts, count]."""
+        return self.file.tail(count)
 
     def first(self, length: int) -> Persistence:
         """A copy of the first ``length`` shares, as a share file."""

@@ -7,7 +7,6 @@ Preprocessing is a list of sections. A section is an array [parts, rows, items] 
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import addmod
-from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.model.errors import ProgramError
 
-from .joint import joined_name
-from .rounding import RoundingGroup
+from .group import RoundingGroup
 
 Words = NDArray[np.uint64]
 Destination = int | Literal["all", "share"]
@@ -39,12 +36,9 @@ class Preprocessing(list[Unsigned]):
         self.key_tests = [key_test.copy() for key_test in key_tests]
 
 
-def join_slices(slices: Sequence[Preprocessing], named: bool) -> Preprocessing:
-    """Items that were made one slice after another, in one session, as one; wipes the slices. ``named``: whether the tests are names of runs: the whole has one of all. Tests of MAC keys
-    are of the session's keys, which are the same in all slices: the first one's are kept."""
-    tests = [test for each in slices for test in each.key_tests]
-    kept = [joined_name("slices of items", tests)] if named and tests else slices[0].key_tests
-    whole = Preprocessing((np.concatenate(rows, axis=2) for rows in zip(*slices, strict=True)), kept)
+def join_slices(slices: Sequence[Preprocessing], tests: Sequence[KeyTest]) -> Preprocessing:
+    """Items that were made one slice after another, in one session, as one; wipes the slices. ``tests``: of the whole (:meth:`.PrivateNumbers.tests_of_all`)."""
+    whole = Preprocessing((np.concatenate(rows, axis=2) for rows in zip(*slices, strict=True)), tests)
     for each in slices:
         for words in [*each, *each.key_tests]:
             words.fill(0)
@@ -83,11 +77,12 @@ class PaddedOutput:
 
 
 class PreprocessingKind(ABC):
-    """Items of one form, which a pool stores, and how they are made for one committee. An item serves one operation.
+    """Items of one form, which a pool stores, and how they are made for one committee. An item serves one operation."""
 
-    ``verified``: whether no input of a party has to be right, so that committees that verify products can make and use them."""
-
-    verified: bool = False
+    @property
+    def verified(self) -> bool:
+        """Whether no input of a party has to be right, so that committees that verify products can make and use them."""
+        return False
 
     @property
     @abstractmethod
@@ -114,8 +109,8 @@ class PreprocessingKind(ABC):
         return group.parts
 
     @abstractmethod
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
-        """The preprocessing of ``size`` items, [parts, rows, size] a section; every member calls this. ``seed``: INSECURE, tests."""
+    def make(self, group: RoundingGroup, size: int) -> Preprocessing:
+        """The preprocessing of ``size`` items, [parts, rows, size] a section; every member calls this."""
 
 
 class Variant(PreprocessingKind):
@@ -139,8 +134,7 @@ class Variant(PreprocessingKind):
 
     @abstractmethod
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
-        context: bytes = b"",
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", context: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z, whose last axis counts words, with one item of preprocessing each; every member calls this.
 
@@ -150,15 +144,16 @@ class Variant(PreprocessingKind):
         """
 
 
-def agreed_names(group: RoundingGroup, preprocessing: Sequence[Unsigned], context: bytes) -> list[KeyTest]:
-    """The names of the items' draws, once all parties have agreed on the items and their purpose: one exchange of a digest of 256 bits. Nothing was sent under the items before. For
-    committees that verify products; raises ProgramError for items without a name."""
-    if not isinstance(preprocessing, Preprocessing) or not preprocessing.key_tests or not isinstance(group.backend, Embedded):
-        raise ProgramError("items of a committee that verifies products lack the name of their draw: take them from a pool of this version")
-    names = preprocessing.key_tests
-    said = b"".join(len(part).to_bytes(8, "little") + part for part in (context, *(name.tobytes() for name in names)))
-    group.backend.session.compare("items of the pool, and their purpose", hashlib.sha256(said).digest())
-    return names
+def tests_of(preprocessing: Sequence[Unsigned]) -> list[KeyTest]:
+    """The tests that came with items; none, if they are not of a pool."""
+    return preprocessing.key_tests if isinstance(preprocessing, Preprocessing) else []
+
+
+def wipe_copies(copies: Sequence[Words], items: Sequence[Unsigned]) -> None:
+    """Overwrites what was copied of items; what is a view of them is their owner's."""
+    for mine, theirs in zip(copies, items, strict=True):
+        if not np.shares_memory(mine, theirs):
+            mine.fill(0)
 
 
 def comparison_ands(length: int) -> int:

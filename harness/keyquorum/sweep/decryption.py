@@ -23,7 +23,7 @@ from keyquorum.plans.pools import Pool
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seal.ring_variant import RingVariant
 from keyquorum.sharing.field_variant import FieldVariant
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import Preprocessing, Variant
 
 from .workloads import Batch, LweWork, Words, workload

@@ -24,7 +24,7 @@ from keyquorum.schemes.seal.phases import plain_coefficients
 from keyquorum.schemes.seal.ring_variant import RingVariant
 from keyquorum.schemes.seal.variant import SealVariant
 from keyquorum.serve.copies import factors
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import Variant
 
 Ints = NDArray[np.int64]

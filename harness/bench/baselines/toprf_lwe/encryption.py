@@ -19,6 +19,7 @@ from keyquorum.model.errors import KeyFileError
 from keyquorum.model.plain import is_hex
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import lwe_bodies, sample_tuniform
+from keyquorum.sharing.shares import DomainRun
 
 from .parameters import GateParameters, gate_parameters
 
@@ -38,6 +39,15 @@ class Runs(Protocol):
 
     def __call__(self, call: Call, **options: Any) -> NDArray[np.int64]:
         """The words that were opened to this party."""
+
+
+def runs_of(runs: DomainRun) -> Runs:
+    """The programs of a plan over one domain."""
+
+    def run(call: Call, **options: Any) -> NDArray[np.int64]:
+        return runs.run(call, options.pop("persistence"), purpose=options.pop("context", b""), **options)
+
+    return run
 
 
 def vectors(seed: bytes, indices: Iterable[int], n: int) -> Half:
@@ -83,16 +93,14 @@ def read_encrypted_bits(data: bytes, count: int | None, where: str) -> tuple[Enc
     return EncryptedBits(parameters, bytes.fromhex(seed), np.frombuffer(body, "<u4").astype(np.uint32)), key_id
 
 
-def encrypt_shared(
-    run: Runs, parameters: GateParameters, secret: Words, messages: Words, public_seed: bytes, seed: bytes | None = None
-) -> EncryptedBits:
+def encrypt_shared(run: Runs, parameters: GateParameters, secret: Words, messages: Words, public_seed: bytes) -> EncryptedBits:
     """Encrypts shared bits; every party calls this. ``secret``: our components of s, [parts, n]; ``messages``: of the bits modulo q, [parts, count].
 
     Rounds and bytes are those of `sample_tuniform`, and of `lwe_bodies` for every :data:`AT_ONCE` bits. ``public_seed``: tossed by all parties for
-    these ciphertexts alone. ``seed``: INSECURE, tests."""
+    these ciphertexts alone."""
     n, count = parameters.dimension, messages.shape[1]
     noise = Persistence()
-    run(sample_tuniform(size=count, b=parameters.noise_bound, chunk=NOISE_AT_ONCE), persistence=noise, seed=seed)
+    run(sample_tuniform(size=count, b=parameters.noise_bound, chunk=NOISE_AT_ONCE), persistence=noise)
     layout = Layout(secret=n, messages=count, noise=count)
     file = Persistence.from_words(np.concatenate([secret, messages, noise.words], axis=1))
     noise.wipe()
@@ -103,7 +111,7 @@ def encrypt_shared(
             m, e = (layout[name].rows(first, last, 1) for name in ("messages", "noise"))
             call = lwe_bodies(n=n, count=last - first, shift=parameters.noise_length, s=layout["secret"], m=m, e=e)
             a = vectors(public_seed, range(first, last), n).reshape(-1).astype(np.int64)
-            opened.append(run(call, public=[a], persistence=file, seed=seed))
+            opened.append(run(call, public=[a], persistence=file))
     finally:
         file.wipe()
     return EncryptedBits(parameters, public_seed, np.concatenate(opened).astype(np.uint32))

@@ -21,16 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
+from keyquorum.model.domains import Domain, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import lwe_phase, open_masked
 from keyquorum.schemes.circuit import Forms, Sums
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import Preprocessing
 
-from .encryption import AT_ONCE, EncryptedBits, Runs
+from .encryption import AT_ONCE, EncryptedBits, Runs, runs_of
 from .key import BITS
 from .public import GateCiphertexts
 from .tables import GateTables
@@ -93,8 +94,9 @@ class Evaluator:
         """Roundings of an evaluation."""
         return 2 * self.forms.ands + self.forms.outputs.starts.size
 
-    def _run(self, domain: str, call: Call, **options: Any) -> NDArray[np.int64]:
-        return self.group.run(self.kind.protocol, domain, call, keep=True, **options)
+    def _run(self, domain: Domain, call: Call, **options: Any) -> NDArray[np.int64]:
+        run = runs_of(self.group.over(Sharing(self.kind.protocol, domain)))
+        return run(call, keep=True, **options)
 
     @property
     def decryptions_encrypted(self) -> int:

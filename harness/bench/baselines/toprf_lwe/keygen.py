@@ -53,20 +53,20 @@ class GateRequest(KeyRequest):
         return [f"{p.name} has about {p.security_bits} bits of security, for comparison only: take lwe32-p2 for anything else"]
 
 
-def generate(context: PartyContext, request: GateRequest, seed: bytes | None = None) -> KeyMaterial[GateKeyInfo]:
-    """Makes a key jointly; every party calls this. Opened are the masked bits of the round keys, and bodies of LWE ciphertexts. ``seed``: INSECURE, tests."""
+def generate(context: PartyContext, request: GateRequest) -> KeyMaterial[GateKeyInfo]:
+    """Makes a key jointly; every party calls this. Opened are the masked bits of the round keys, and bodies of LWE ciphertexts."""
     protocol, p = require_bits(context.committee), request.parameters
     run, run_bits = (partial(_run, context, protocol, domain) for domain in (p.domain, BITS))
-    with Generation(context, request, OPENING, [asdict(p)], seed) as made:
+    with Generation(context, request, OPENING, [asdict(p)]) as made:
         secret, keys, masks = made.keep(Persistence()), made.keep(Persistence()), Persistence()
         made.wiping.callback(masks.wipe)
         with context.phase("secrets"):
-            run(sample_bits(size=p.dimension), persistence=secret, seed=seed)
-            run_bits(aes_keys(), persistence=keys, seed=seed)
+            run(sample_bits(size=p.dimension), persistence=secret)
+            run_bits(aes_keys(), persistence=keys)
         with context.phase("round keys"):
-            bits = _encrypt_bits(context, run, run_bits, p, secret, keys, masks, seed)
+            bits = _encrypt_bits(context, run, run_bits, p, secret, keys, masks)
         with context.phase("public key"):
-            zeros = make_public_key(run, p, secret.words, context.session.toss(SEED), seed).zeros
+            zeros = make_public_key(run, p, secret.words, context.session.toss(SEED)).zeros
         made.public.update({PUBLIC_FILE: bits.to_bytes(made.key_id), PUBLIC_KEY: zeros.to_bytes(made.key_id)})
         digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in made.public.values())).digest()
         context.session.compare("encrypted round keys and public key", digest)
@@ -74,7 +74,7 @@ def generate(context: PartyContext, request: GateRequest, seed: bytes | None = N
 
 
 def _run(context: PartyContext, protocol: str, domain: str, call: Call, **options: Any) -> NDArray[np.int64]:
-    return context.backend.run(protocol, domain, call, threshold=context.committee.threshold, **options).words
+    return context.backend.run(protocol, domain, call, threshold=context.committee.threshold, seed=context.seed, **options).words
 
 
 def _encrypt_bits(
@@ -85,12 +85,11 @@ def _encrypt_bits(
     secret: Persistence,
     keys: Persistence,
     masks: Persistence,
-    seed: bytes | None,
 ) -> EncryptedBits:
     """Encryptions of shared bits k: masks r are encrypted, and k xor r is opened and added in the clear."""
-    run(sample_bits(size=ROUND_KEY_BITS), persistence=masks, seed=seed)
-    made = encrypt_shared(run, p, secret.words, masks.words, context.session.toss(SEED), seed)
-    opened = open_masked_bits(run_bits, keys.words, masks.words & np.uint64(1), seed=seed)
+    run(sample_bits(size=ROUND_KEY_BITS), persistence=masks)
+    made = encrypt_shared(run, p, secret.words, masks.words, context.session.toss(SEED))
+    opened = open_masked_bits(run_bits, keys.words, masks.words & np.uint64(1))
     return EncryptedBits(p, made.seed, made.bodies + (opened << p.noise_length).astype(np.uint32))
 
 

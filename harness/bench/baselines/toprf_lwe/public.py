@@ -94,13 +94,13 @@ class GatePublicKey:
         return GateCiphertexts(p, a, b + (values << p.noise_length).astype(np.uint32))
 
 
-def make_public_key(run: Runs, parameters: GateParameters, secret: Words, public_seed: bytes, seed: bytes | None = None) -> GatePublicKey:
+def make_public_key(run: Runs, parameters: GateParameters, secret: Words, public_seed: bytes) -> GatePublicKey:
     """Makes the public key of a shared secret, [parts, n]; every party calls this. Rounds and bytes are those of :func:`.encrypt_shared`. ``public_seed``:
-    tossed by all parties, for this key alone. ``seed``: INSECURE, tests."""
+    tossed by all parties, for this key alone."""
     if len(public_seed) != SEED:
         raise ParameterError(f"a public seed has {SEED} bytes")
     zeros = np.zeros((secret.shape[0], samples_of(parameters)), np.uint64)
-    return GatePublicKey(encrypt_shared(run, parameters, secret, zeros, public_seed, seed))
+    return GatePublicKey(encrypt_shared(run, parameters, secret, zeros, public_seed))
 
 
 __all__ = ["GateCiphertexts", "GatePublicKey", "failure_bits", "make_public_key", "public_deviation", "samples_of"]

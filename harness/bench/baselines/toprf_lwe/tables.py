@@ -8,7 +8,6 @@ that serves two bits gives away whether they are equal: a party claims items in 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,15 @@ from numpy.typing import NDArray
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import lwe_gate_bits, sample_bits
 from keyquorum.schemes.circuit import Forms
 from keyquorum.schemes.lwe.variant import LweVariant
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import Preprocessing, PreprocessingKind, Section
 
-from .encryption import SEED, EncryptedBits, encrypt_shared
+from .encryption import SEED, EncryptedBits, encrypt_shared, runs_of
 from .parameters import GateParameters
 
 Words = NDArray[np.uint64]
@@ -77,21 +77,20 @@ class GateTables(PreprocessingKind):
     def parts(self, group: RoundingGroup) -> int:
         return self.held
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+    def make(self, group: RoundingGroup, size: int) -> Preprocessing:
         # An item takes the rounds and bytes of `lwe_gate_bits`, `sample_bits` and :func:`.encrypt_shared`.
         if self.secret is None or not isinstance(group.backend, Embedded):
             raise ParameterError("items are made with the shares of the key, on the embedded engine: open the key before")
-        run = partial(group.run, self.protocol, self.parameters.domain)
+        run = runs_of(group.over(Sharing(self.protocol, self.parameters.domain)))
         made = Preprocessing([np.zeros((self.held, section.rows, size), np.uint32) for section in self.sections])
         for item in range(size):
-            own_seed = None if seed is None else seed + item.to_bytes(8, "little")
             masks = Persistence()
             try:
-                run(sample_bits(size=self.masks), persistence=masks, seed=own_seed)
+                run(sample_bits(size=self.masks), persistence=masks)
                 made[0][:, :, item] = masks.words & np.uint64(1)
-                run(lwe_gate_bits(size=self.ands), persistence=masks, seed=own_seed)
+                run(lwe_gate_bits(size=self.ands), persistence=masks)
                 public_seed = group.backend.session.toss(SEED)
-                bits = encrypt_shared(run, self.parameters, self.secret, masks.words, public_seed, own_seed)
+                bits = encrypt_shared(run, self.parameters, self.secret, masks.words, public_seed)
             finally:
                 masks.wipe()
             public = np.zeros(self.held * self.sections[1].rows, np.uint32)

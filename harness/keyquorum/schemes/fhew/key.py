@@ -12,6 +12,7 @@ from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.schemes.lwe.key import sharing_of as lwe_sharing
 from keyquorum.schemes.seeded_keys import SeededKeyInfo, SeededKeys
+from keyquorum.sharing.numbers import kind_of
 
 from .noise import NOISES, NoisePlan
 
@@ -40,7 +41,7 @@ FHEW_KEYS = SeededKeys("FHEW", FhewKeyInfo, KEY_FILES, "ajax53")
 
 def sharing_of(committee: Committee, parameters: FhewParameters) -> Sharing:
     """Protocol and domain of the secrets' shares; refuses a committee that cannot make keys."""
-    if committee.authenticated:
+    if not kind_of(committee).plain_shares:
         raise ParameterError(
             f"{committee.protocol}: phases modulo the prime of {parameters.name} are scaled share by share, which MACs do not follow: "
             "take a committee of shamir or rep-field"

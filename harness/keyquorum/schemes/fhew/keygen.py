@@ -144,7 +144,7 @@ class _Generation:
         finally:
             share.wipe()
 
-    def bootstrapping(self, seed: bytes, write: Write) -> None:
+    def bootstrapping(self, mask_seed: bytes, write: Write) -> None:
         """Encryptions of the bits of s under z."""
         p = self.parameters
         size = 2 * p.levels * p.dimension
@@ -159,10 +159,10 @@ class _Generation:
                         count=count, N=p.dimension, q=p.prime, base_log=p.base_log, levels=p.levels,
                         s=layout["s"], z=layout["z"], e=layout["e"], noise=form,
                     )  # fmt: skip
-                    write(self.run(call, share, public=masks(p, seed, first * size, count * size)))
+                    write(self.run(call, share, public=masks(p, mask_seed, first * size, count * size)))
                 step()
 
-    def _rows(self, kind: str, seed: bytes, shape: tuple[int, int], bodies: Bodies, write: Write) -> None:
+    def _rows(self, kind: str, mask_seed: bytes, shape: tuple[int, int], bodies: Bodies, write: Write) -> None:
         """Bodies of LWE rows. ``shape``: rows of a unit, which are made together, and masks of a row. ``bodies``: those of the units from one to another,
         from their shares of noise [parts, rows] and their masks."""
         unit, width = shape
@@ -172,10 +172,10 @@ class _Generation:
             for first in range(0, total // unit, each):
                 last = min(first + each, total // unit)
                 e = noise.words[:, first * unit : last * unit]
-                write(bodies(e, first, last, masks(self.parameters, seed, first * unit * width, (last - first) * unit * width)))
+                write(bodies(e, first, last, masks(self.parameters, mask_seed, first * unit * width, (last - first) * unit * width)))
                 step()
 
-    def switching(self, seed: bytes, write: Write) -> None:
+    def switching(self, mask_seed: bytes, write: Write) -> None:
         """Encryptions of the coefficients of z under s."""
         p = self.parameters
 
@@ -188,9 +188,9 @@ class _Generation:
             )  # fmt: skip
             return self.run(call, share, public=a)
 
-        self._rows(SWITCHING, seed, (p.switch_levels, p.lwe_dimension), bodies, write)
+        self._rows(SWITCHING, mask_seed, (p.switch_levels, p.lwe_dimension), bodies, write)
 
-    def public(self, seed: bytes, write: Write) -> None:
+    def public(self, mask_seed: bytes, write: Write) -> None:
         """Encryptions of zero under the coefficients of z."""
         p = self.parameters
 
@@ -199,17 +199,17 @@ class _Generation:
             layout = Layout(s=p.dimension, e=last - first)
             return self.run(lwe_samples(n=p.dimension, count=last - first, s=layout["s"], e=layout["e"]), share, public=a)
 
-        self._rows(PUBLIC, seed, (1, p.dimension), bodies, write)
+        self._rows(PUBLIC, mask_seed, (1, p.dimension), bodies, write)
 
 
-def generate(context: PartyContext, request: FhewRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[FhewKeyInfo]:
-    """Makes a key jointly; every party calls this. The files go into ``folder`` (None: they stay in memory). ``seed``: INSECURE, tests.
+def generate(context: PartyContext, request: FhewRequest, folder: Path | None = None) -> KeyMaterial[FhewKeyInfo]:
+    """Makes a key jointly; every party calls this. The files go into ``folder`` (None: they stay in memory).
 
     Rounds and bytes are those of the samplers, of `sum_inputs`, and of the programs of the three keys.
     """
     request.check_committee(context.committee)
     plan = request.noise_plan(context.committee)
-    with Generation(context, request, FHEW_KEYS.opening, [asdict(request.parameters), plan.noise], seed, folder) as frame:
+    with Generation(context, request, FHEW_KEYS.opening, [asdict(request.parameters), plan.noise], folder) as frame:
         made = _Generation(frame, plan)
         with context.phase("secret"):
             made.secrets()

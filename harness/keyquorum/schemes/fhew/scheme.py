@@ -39,10 +39,8 @@ class FhewScheme(SeededScheme[FhewKeyInfo, FhewParameters, FhewRequest, FhewKeyF
     metadata = FhewKeyInfo
     request_type = FhewRequest
 
-    def generate(
-        self, context: PartyContext, request: FhewRequest, seed: bytes | None = None, folder: Path | None = None
-    ) -> KeyMaterial[FhewKeyInfo]:
-        return generate(context, request, seed, folder)
+    def generate(self, context: PartyContext, request: FhewRequest, folder: Path | None = None) -> KeyMaterial[FhewKeyInfo]:
+        return generate(context, request, folder)
 
     def kinds(self) -> tuple[Kind, ...]:
         return KINDS

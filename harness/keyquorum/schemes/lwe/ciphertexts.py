@@ -22,7 +22,8 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import Decrypted, EncryptedFile, Scheme, Words
 from keyquorum.schemes.keys import K, Plain, R
 from keyquorum.sharing.field_variant import FieldVariant, over_fields
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.variants import PaddedOutput, Variant, combine, combine_modulo
 
 from .field_variant import FIELD, LweFieldVariant, field_variant, words_of_messages
@@ -160,7 +161,7 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
         return found
 
     def check_served(self, committee: Committee, rounding: str) -> None:
-        if (committee.verifies_products or committee.authenticated) and rounding in NOISE_IN_VIEW:
+        if committee.whole.capabilities.adversary == "malicious" and rounding in NOISE_IN_VIEW:
             others = "round_ltz_circuit" if over_fields(committee) else "round_ltz_circuit or round_ltz_table"
             raise ParameterError(
                 f"{rounding} tells of the noise, and so of the secret key, to receivers outside: {committee.protocol} serves LWE with {others}"
@@ -199,16 +200,7 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
         if over_fields(committee):
             return field_variant(committee, rounding, parameters)
         triples = rounding == "round_ltz_circuit" and committee.rounds_with_triples
-        return LweVariant(
-            rounding,
-            parameters,
-            width,
-            levels,
-            triples and not committee.authenticated,
-            committee.authenticated,
-            committee.verifies_products,
-            committee.size,
-        )
+        return LweVariant(rounding, parameters, width, levels, triples, kind_of(committee), committee.size)
 
 
 __all__ = ["LweCiphertextScheme", "LweDecrypted"]

@@ -14,6 +14,7 @@ from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import is_hex
 from keyquorum.schemes.key_folder import load_key, load_public_file
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
+from keyquorum.sharing.numbers import kind_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ def _sets(prime: bool) -> str:
 def sharing_of(committee: Committee, parameters: LweParameters) -> Sharing:
     """Protocol and domain of the secret's shares; refuses a committee that cannot share modulo q."""
     if parameters.prime:
-        if committee.authenticated:
+        if not kind_of(committee).plain_shares:
             raise ParameterError(
                 f"{committee.protocol}: phases modulo a prime are scaled share by share, which MACs do not follow: take one of {_sets(False)}"
             )

@@ -35,32 +35,32 @@ class LweRequest(KeyRequest):
         sharing_of(committee, self.parameters)
 
 
-def generate(context: PartyContext, request: LweRequest, seed: bytes | None = None) -> KeyMaterial[LweKeyInfo]:
+def generate(context: PartyContext, request: LweRequest) -> KeyMaterial[LweKeyInfo]:
     """Makes a key jointly: see :func:`make_lwe_key` and :func:`make_lwe_public_key`."""
-    with _generation(context, request.parameters, seed) as made:
+    with _generation(context, request.parameters) as made:
         share = _make_secret(made)
         public = _make_public_key(made.run, request.parameters, made.key_id, share).to_bytes()
         made.public[PUBLIC_FILE] = public
         return made.finish(LweKeyInfo, Transcript(OPENING.tag, made.key_id.encode(), public).hexdigest())
 
 
-def make_lwe_key(context: PartyContext, parameters: LweParameters, seed: bytes | None = None) -> tuple[LweKeyInfo, Persistence]:
-    """Makes a secret jointly; every party calls this. Rounds and bytes are those of `sample_bits`. ``seed``: INSECURE, tests."""
-    with _generation(context, parameters, seed) as made:
+def make_lwe_key(context: PartyContext, parameters: LweParameters) -> tuple[LweKeyInfo, Persistence]:
+    """Makes a secret jointly; every party calls this. Rounds and bytes are those of `sample_bits`."""
+    with _generation(context, parameters) as made:
         share = _make_secret(made)
         return made.finish(LweKeyInfo, transcript="").info, share
 
 
-def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: Persistence, seed: bytes | None = None) -> LwePublicKey:
+def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: Persistence) -> LwePublicKey:
     """Makes the public key of a secret jointly; every party calls this. The noise exists as shares only, and the body is opened to all, who compare
-    it. Rounds and bytes are those of `sample_tuniform` and `lwe_public_key`. ``seed``: INSECURE, tests."""
-    return _make_public_key(Run(context, seed), info.parameters, info.key_id, share)
+    it. Rounds and bytes are those of `sample_tuniform` and `lwe_public_key`."""
+    return _make_public_key(Run(context), info.parameters, info.key_id, share)
 
 
-def _generation(context: PartyContext, parameters: LweParameters, seed: bytes | None) -> Generation[LweRequest]:
+def _generation(context: PartyContext, parameters: LweParameters) -> Generation[LweRequest]:
     sharing_of(context.committee, parameters)
     require_embedded(context.committee, context.backend.name)
-    return Generation(context, LweRequest(parameters), OPENING, [asdict(parameters)], seed)
+    return Generation(context, LweRequest(parameters), OPENING, [asdict(parameters)])
 
 
 def _make_secret(made: Generation[LweRequest]) -> Persistence:

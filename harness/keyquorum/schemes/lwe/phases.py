@@ -10,8 +10,9 @@ from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweCiphertexts
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs.signatures import lwe_phase
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.shares import Run
 
 from .key import sharing_of
 
@@ -51,14 +52,10 @@ def phases_modulo_q(context: PartyContext, group: RoundingGroup, key: Persistenc
 def _shares(context: PartyContext, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
     """Our shares of the phases; modulo 2^64 with the offset 2^(l-1)."""
     parameters = ciphertexts.parameters
-    protocol, domain = sharing_of(context.committee, parameters)
-    working = Persistence.from_sections([key.words], key.element_words)
-    working.take_mac(key)
+    file = Persistence.from_sections([key.words], key.element_words)
+    file.take_mac(key)
     n, count, length = parameters.dimension, ciphertexts.count, parameters.noise_length
     call = lwe_phase(n=n, count=count, offset=0 if parameters.prime else 1 << (length - 1), block=BLOCK)
-    context.backend.run(
-        protocol, domain, call, threshold=context.committee.threshold, public=ciphertexts.words(BLOCK), persistence=working, keep=True
-    )
-    shares = working.tail(count * working.element_words)
-    working.wipe()
-    return shares
+    with Run(context).over(sharing_of(context.committee, parameters)).shares(file) as working:
+        working.run(call, public=ciphertexts.words(BLOCK), keep=True)
+        return working.tail(count * file.element_words)

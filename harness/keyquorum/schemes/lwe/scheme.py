@@ -40,8 +40,8 @@ class LweScheme(LweCiphertextScheme[LweKeyInfo, LweParameters, LweRequest]):
     def load(self, name_or_path: str | Path, warn: bool = True) -> LweParameters:
         return lwe_parameters(str(name_or_path))
 
-    def generate(self, context: PartyContext, request: LweRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[LweKeyInfo]:
-        return generate(context, request, seed)
+    def generate(self, context: PartyContext, request: LweRequest, folder: Path | None = None) -> KeyMaterial[LweKeyInfo]:
+        return generate(context, request)
 
     def key_from_json(self, data: Plain) -> LweKeyInfo:
         return LweKeyInfo.from_json(data)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
-from keyquorum.model.domains import Ring
-from keyquorum.model.errors import ParameterError, ProgramError
+from keyquorum.model.errors import ParameterError
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import (
     ltz_tables,
@@ -27,10 +26,10 @@ from keyquorum.programs.signatures import (
     round_mask,
     round_mask_open_online,
 )
-from keyquorum.sharing.joint import joined_name, named
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.numbers import ContributedNumbers, PrivateNumbers, kind_of
 from keyquorum.sharing.openings import made_triples, make_masks, masks_of, masks_section, receiver_section
 from keyquorum.sharing.randomness import wipe
-from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import (
     VARIANTS,
     Destination,
@@ -38,9 +37,10 @@ from keyquorum.sharing.variants import (
     Preprocessing,
     Section,
     Variant,
-    agreed_names,
     comparison_ands,
     low_mask,
+    tests_of,
+    wipe_copies,
 )
 
 Words = NDArray[np.uint64]
@@ -51,22 +51,20 @@ FLOOD_SECURITY = 40
 @dataclass(frozen=True)
 class LweVariant(Variant):
     """A rounding for one LWE parameter set. ``width``, ``levels``: of the tables. ``triples``: whether the triples of the ANDs of
-    `round_ltz_circuit` are stored as well; ANDs of replicated shares need none. ``authenticated``: the shares have MACs, under
-    the committee's key; they are stored with all their bits, and triples always. The last section is then what openings take (:class:`.OpeningMasks`):
-    random elements, those for receivers outside, elements that each of the ``parties`` knows, and a row of those that this party knows. ``verified``: products are verified, and preprocessing has
-    the name of its draw. No party inputs anything then either: masks are sums of random bits of the protocol."""
+    `round_ltz_circuit` are stored as well; ANDs of replicated shares need none. ``kind``: of the committee, which says how shares are stored.
+    Where it defers the checks of openings, the last section is what they take (:class:`.OpeningMasks`): random elements, those for receivers outside, elements that each of the ``parties`` knows, and
+    a row of those that this party knows. No party has to input anything right: masks are sums of random bits of the protocol."""
 
     rounding: str
     parameters: LweParameters
     width: int = 8
     levels: int = 2
     triples: bool = False
-    authenticated: bool = False
-    verified: bool = False
+    kind: type[PrivateNumbers] = ContributedNumbers
     parties: int = 0
 
     def __post_init__(self) -> None:
-        if self.authenticated and self.parties < 2:
+        if self.parties < self.kind.least_receivers:
             raise ParameterError("preprocessing with MACs is for a number of parties, each of which may be the receiver")
         if self.rounding not in VARIANTS:
             raise ParameterError(f"unknown rounding {self.rounding!r}: choose one of {', '.join(VARIANTS)}")
@@ -105,8 +103,13 @@ class LweVariant(Variant):
         return max([self.parameters.message_bits, *(s + 1 for sizes in self.table_groups[1] for s in sizes)])
 
     @property
+    def verified(self) -> bool:
+        """See :class:`keyquorum.sharing.variants.PreprocessingKind`."""
+        return True
+
+    @property
     def stores_triples(self) -> bool:
-        return self.rounding == "round_ltz_circuit" and (self.triples or self.authenticated)
+        return self.rounding == "round_ltz_circuit" and self.triples
 
     @property
     def openings(self) -> int:
@@ -118,23 +121,21 @@ class LweVariant(Variant):
     @property
     def defers_checks(self) -> bool:
         """Whether the checks of openings are deferred, with what they take from the pool. With `round_flood` nothing is opened but the message."""
-        return self.authenticated and self.rounding != "round_flood"
+        return self.kind.defers_checks and self.rounding != "round_flood"
 
     @property
     def words(self) -> int:
         """64-bit words of a share."""
-        return 2 if self.authenticated else 1
+        return self.kind.element_words
 
     def parts(self, group: RoundingGroup) -> int:
         """Components of a share: summands that a party knows, or a share and its MAC."""
-        return 2 if self.authenticated else group.parts
+        return self.kind.stored_parts(group)
 
     @property
     def sections(self) -> list[Section]:
         """What a decryption needs, in the order of the share files."""
-        if not self.authenticated:
-            return self._sections
-        made = [Section(s.rows, 64, 2) for s in self._sections]
+        made = [self.kind.stored(section) for section in self._sections]
         return [*made, masks_section(self.openings, self.parties, padded_output(self.parameters))] if self.defers_checks else made
 
     @property
@@ -142,7 +143,7 @@ class LweVariant(Variant):
         p = self.parameters
         mask = Section(1, p.ring_bits)
         if self.rounding == "round_ltz_circuit":
-            made = [mask, Section(p.noise_length, 1), *([] if self.authenticated else [Section(1, p.message_bits)])]
+            made = [mask, Section(p.noise_length, 1), *([] if self.kind.bits_in_ring else [Section(1, p.message_bits)])]
             return [*made, Section(3 * comparison_ands(p.noise_length), 1)] if self.stores_triples else made
         if self.rounding == "round_ltz_table":
             blocks, groups = self.table_groups
@@ -164,55 +165,45 @@ class LweVariant(Variant):
         """See :class:`keyquorum.sharing.variants.Variant`."""
         return self.rounding != "round_flood"
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+    def make(self, group: RoundingGroup, size: int) -> Preprocessing:
         """The preprocessing of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
-        p, made = self.parameters, Persistence()
-        length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
+        kind, p = kind_of(group.context.committee), self.parameters
         circuit, table = self.rounding == "round_ltz_circuit", self.rounding == "round_ltz_table"
-        ring = Ring(p.ring_bits)
-        if table and self.authenticated:
-            # A MAC is modulo the ring that the mask is in. One program makes both, from bits known in both domains.
-            group.run(group.ring_protocol, ring, self._ltz_tables(size, "made"), persistence=made, seed=seed)
-        else:
-            mask = round_mask(size=size, l=length, bits="all" if circuit or table else "sum", extra=int(circuit and not self.authenticated))
-            group.run(group.ring_protocol, ring, mask, persistence=made, seed=seed)
-        rows = made.words.reshape(made.words.shape[0], -1, size * self.words)
-        sections, names = [rows], list(made.key_tests)
-        if circuit:
-            sections = [rows[:, :1], rows[:, 1 : 1 + length], *([] if self.authenticated else [rows[:, 1 + length :]])]
+        length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
+        with group.ring(p.ring_bits).shares() as made:
+            if table and kind.bits_in_ring:
+                made.run(self._ltz_tables(size, "made"))  # one program makes mask and tables, from the same bits
+            else:
+                made.run(round_mask(size=size, l=length, bits="all" if circuit or table else "sum", extra=int(circuit and not kind.bits_in_ring)))
+            words = made.file.words
+            rows, tests = words.reshape(words.shape[0], -1, size * self.words), [list(made.file.key_tests)]
+            cuts = [1, 1 + length] if circuit else [1] if table else []  # the mask, its bits or tables, and what makes a bit a number
+            sections = [part for part in np.split(rows, cuts, axis=1) if part.shape[1]]
             if self.stores_triples:
-                # With MACs they are elements modulo the ring that the comparison is in.
-                sections.append(made_triples(group, ring if self.authenticated else Ring(1), size, comparison_ands(length), self.words, seed))
-        elif table:
-            sections = [rows[:, :1], rows[:, 1:] if self.authenticated else self._tables(group, rows[:, 1:], size, seed, names)]
-        if self.defers_checks:
-            sections.append(make_masks(group, group.ring_protocol, self.parties, self.openings, padded_output(p), size, seed))
-        result = [s.copy() if self.authenticated else s & low_mask(section.bits) for s, section in zip(sections, self.sections, strict=True)]
-        result = Preprocessing(result, [joined_name("items", names)] if self.verified else made.key_tests)
-        made.wipe()
-        if table:
-            sections[1][...] = 0
-        return result
+                runs = made.runs if kind.bits_in_ring else group.ring(1)
+                sections.append(made_triples(group, runs, size, comparison_ands(length), self.words))
+            elif table and not kind.bits_in_ring:
+                sections[1] = self._tables(group, sections[1], size, tests)
+            if self.defers_checks:
+                sections.append(make_masks(group, group.ring_protocol, self.parties, self.openings, padded_output(p), size))
+            result = [part & low_mask(section.bits) for part, section in zip(sections, self.sections, strict=True)]
+            wipe(*sections)
+            return Preprocessing(result, kind.tests_of_all("items", tests))
 
     def _ltz_tables(self, size: int, masks: Literal["stored", "made"]) -> Call:
         return ltz_tables(size=size, l=self.parameters.noise_length, b=self.width, levels=self.levels, masks=masks)
 
-    def _tables(self, group: RoundingGroup, bits: Words, size: int, seed: bytes | None, names: list[KeyTest]) -> Words:
-        """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need. ``names``: of the run that made the bits; that of the tables is appended."""
-        bits = bits & low_mask(self.table_bits)
-        tables = Persistence.from_words(bits.reshape(bits.shape[0], -1))
-        domain = Ring(self.table_bits)
-        if self.verified:
-            named(tables, group.ring_protocol, domain, "bits of masks", names)
-        group.run(group.ring_protocol, domain, self._ltz_tables(size, "stored"), persistence=tables, seed=seed)
-        made: Words = tables.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
-        names += [name.copy() for name in tables.key_tests]
-        tables.wipe()
-        return made
+    def _tables(self, group: RoundingGroup, bits: Words, size: int, tests: list[list[KeyTest]]) -> Words:
+        """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need. ``tests``: of the run that made the bits; those of the tables are appended."""
+        low = (bits & low_mask(self.table_bits)).reshape(bits.shape[0], -1)
+        with group.ring(self.table_bits).shares(Persistence.from_words(low)) as tables:
+            kind_of(group.context.committee).mark(tables, tests[0], "bits of masks")
+            tables.run(self._ltz_tables(size, "stored"))
+            tests.append([test.copy() for test in tables.file.key_tests])
+            return tables.file.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
 
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[NDArray[Any]], to: Destination = "share", seed: bytes | None = None,
-        context: bytes = b"",
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[NDArray[Any]], to: Destination = "share", context: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [parts, size] with one item of preprocessing each; every member calls this.
 
@@ -221,30 +212,21 @@ class LweVariant(Variant):
         [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
         [1, size], and others None.
         """
-        p, size = self.parameters, z.shape[1] // self.words
-        names = agreed_names(group, preprocessing, context) if self.verified else []
+        p, size, kind = self.parameters, z.shape[1] // self.words, kind_of(group.context.committee)
+        tests = kind.begin(group, tests_of(preprocessing), context)
         shares = preprocessing[:-1] if self.defers_checks else preprocessing
         flat = [m.reshape(m.shape[0], -1) for m in shares]
-        working = Persistence.from_sections([z, *flat], self.words)
-        if self.authenticated:
-            if not isinstance(preprocessing, Preprocessing):
-                raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
-            working.take_key_tests(preprocessing.key_tests)
-        domain = Ring(p.ring_bits)
         masks = masks_of(preprocessing[-1], self.openings, padded_output(p), to) if self.defers_checks else None
         try:
-            if names:
-                named(working, group.ring_protocol, domain, "phases and items", names)
-            words = group.run(
-                group.ring_protocol, domain, _online(self, size, to), persistence=working, seed=seed, keep=True, context=context, masks=masks
-            )
-            opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
-            return working.tail(size * self.words) if to == "share" else opened
+            with group.ring(p.ring_bits).shares(Persistence.from_sections([z, *flat], self.words)) as working:
+                kind.mark(working, tests, "phases and items")
+                words = working.run(_online(self, size, to), keep=True, purpose=context, masks=masks)
+                opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
+                return working.tail(size * self.words) if to == "share" else opened
         finally:
-            working.wipe()
             if masks is not None:
                 masks.wipe()
-            wipe(*(mine for mine, theirs in zip(flat, shares, strict=True) if not np.shares_memory(mine, theirs)))
+            wipe_copies(flat, shares)
 
     def messages(self, words: Words) -> NDArray[np.int64]:
         """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""

@@ -29,6 +29,7 @@ from keyquorum.model.errors import PartyError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Layout
 from keyquorum.programs.signatures import aes_blocks_masked, client_masks
+from keyquorum.sharing.shares import Run
 
 from .function import BLOCK, Bytes, Words
 from .key import ROUND_KEY_BITS, sharing_of
@@ -132,16 +133,12 @@ class KeptMasks:
         self.pads.fill(0)
 
 
-def make_masks(context: PartyContext, inputs: int, blocks: int, purpose: bytes, seed: bytes | None = None) -> tuple[KeptMasks, Words]:
+def make_masks(context: PartyContext, inputs: int, blocks: int, purpose: bytes) -> tuple[KeptMasks, Words]:
     """Masks of ``inputs`` inputs of ``blocks`` blocks each, and this party's answer, [words, inputs]; every party calls this. Rounds and bytes are those of
-    `client_masks`. ``purpose``: bound to the messages. ``seed``: INSECURE, tests."""
-    protocol, domain = sharing_of(context.committee)
+    `client_masks`. ``purpose``: bound to the messages."""
     count, shares = words_of(blocks), Persistence()
     try:
-        context.backend.run(
-            protocol, domain, client_masks(size=inputs, words=count), threshold=context.committee.threshold, persistence=shares, seed=seed,
-            keep=seed is None, context=purpose if seed is None else b"",
-        )  # fmt: skip
+        Run(context).over(sharing_of(context.committee)).run(client_masks(size=inputs, words=count), shares, keep=True, purpose=purpose)
         width = shares.element_words
         rows = shares.words.reshape(2, BITS * (2 * count + 1), inputs, width)
         bits = (rows[0, :, :, 0] & np.uint64(1)).astype(np.uint8)
@@ -155,12 +152,9 @@ def make_masks(context: PartyContext, inputs: int, blocks: int, purpose: bytes, 
         shares.wipe()
 
 
-def evaluate_masked(
-    context: PartyContext, key: Persistence, kept: Sequence[KeptMasks], points: Sequence[Bytes], purpose: bytes, seed: bytes | None = None
-) -> list[bytes]:
+def evaluate_masked(context: PartyContext, key: Persistence, kept: Sequence[KeptMasks], points: Sequence[Bytes], purpose: bytes) -> list[bytes]:
     """The blocks xor pads of AES at masked points, [inputs, 16] for each object of masks, which serve once and are wiped; every party calls this, and all get the same
     bytes, with MACs checked. Rounds and bytes are those of `aes_blocks_masked`."""
-    protocol, domain = sharing_of(context.committee)
     masks = np.concatenate([_repeated(one.masks, one.blocks) for one in kept], axis=2)
     pads = np.concatenate([one.pads.transpose(0, 2, 3, 1, 4).reshape(2, ROWS, -1, one.pads.shape[4]) for one in kept], axis=2)
     given = np.concatenate([_of_blocks(c, one.blocks) for one, c in zip(kept, points, strict=True)])
@@ -173,10 +167,7 @@ def evaluate_masked(
     working.take_key_tests(list(tests.values()))
     bits = np.unpackbits(given, axis=1, bitorder="little").T.ravel().astype(np.int64)
     try:
-        opened = context.backend.run(
-            protocol, domain, call, threshold=context.committee.threshold, persistence=working, public=[bits], seed=seed, keep=seed is None,
-            context=purpose if seed is None else b"",
-        ).words  # fmt: skip
+        opened = Run(context).over(sharing_of(context.committee)).run(call, working, public=[bits], keep=True, purpose=purpose)
     finally:
         working.wipe()
         for shares in (masks, pads):

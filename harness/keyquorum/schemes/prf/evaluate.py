@@ -13,7 +13,8 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import aes_blocks, aes_blocks_table
-from keyquorum.sharing.joint import named
+from keyquorum.sharing.numbers import kind_of
+from keyquorum.sharing.shares import Run
 from keyquorum.sharing.variants import Preprocessing
 
 from .function import BLOCK, Bytes, blocks_of, rows_of
@@ -29,17 +30,16 @@ def check_evaluation(committee: Committee, method: str) -> None:
     if method not in METHODS:
         raise ParameterError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
     sharing_of(committee)
-    if committee.verifies_products and method == "table":
-        raise ParameterError(f"{committee.protocol}: one-time tables are semi-honest so far: serve with --method circuit")
-    if committee.authenticated and method == "table":
-        raise ParameterError(f"{committee.protocol}: one-time tables with MACs are not made: serve with --method circuit")
+    refused = kind_of(committee).one_time_tables
+    if refused and method == "table":
+        raise ParameterError(f"{committee.protocol}: one-time tables {refused}: serve with --method circuit")
 
 
-def evaluate_shares(context: PartyContext, key: Persistence, points: Bytes, purpose: bytes, seed: bytes | None = None) -> Bytes:
+def evaluate_shares(context: PartyContext, key: Persistence, points: Bytes, purpose: bytes) -> Bytes:
     """This party's shares of AES under the key, from its shares of points, [summands held, blocks, 16] each; every party calls this.
 
     Rounds and bytes are those of `aes_blocks`. Points are padded with zeros to a power of two blocks: the engine keeps a program for each size.
-    ``purpose``: bound to the messages; parties with other ones refuse each other's. ``seed``: INSECURE, tests.
+    ``purpose``: bound to the messages; parties with other ones refuse each other's.
     """
     count = points.shape[1]
     size = 1 << (count - 1).bit_length()
@@ -47,14 +47,12 @@ def evaluate_shares(context: PartyContext, key: Persistence, points: Bytes, purp
     layout = Layout(points=8 * BLOCK * size, key=ROUND_KEY_BITS)
     call = aes_blocks(size=size, direction="encrypt", destination="share", blocks=layout["points"], keys=layout["key"])
     try:
-        return _evaluated(context, call, key, padded, [], purpose, seed)[:, :count]
+        return _evaluated(context, call, key, padded, [], purpose)[:, :count]
     finally:
         padded.fill(0)
 
 
-def evaluate_by_tables(
-    context: PartyContext, key: Persistence, points: Bytes, tables: Preprocessing, purpose: bytes, seed: bytes | None = None
-) -> Bytes:
+def evaluate_by_tables(context: PartyContext, key: Persistence, points: Bytes, tables: Preprocessing, purpose: bytes) -> Bytes:
     """As :func:`evaluate_shares`, with an item of :class:`.AesTables` for each block, which serves once: the caller has claimed them, and they are wiped.
     Rounds and bytes are those of `aes_blocks_table`. Not padded: a block without an item would open its state.
     """
@@ -67,29 +65,26 @@ def evaluate_by_tables(
     )
     flat = [np.ascontiguousarray(section).reshape(section.shape[0], -1) for section in tables]
     try:
-        return _evaluated(context, call, key, points, flat, purpose, seed)
+        return _evaluated(context, call, key, points, flat, purpose)
     finally:
         for mine in flat:
             mine.fill(0)
 
 
-def _evaluated(
-    context: PartyContext, call: Call, key: Persistence, points: Bytes, sections: Sequence[Unsigned], purpose: bytes, seed: bytes | None
-) -> Bytes:
+def _evaluated(context: PartyContext, call: Call, key: Persistence, points: Bytes, sections: Sequence[Unsigned], purpose: bytes) -> Bytes:
     """The blocks that a program appends to a share file of points, key and further sections."""
-    protocol, domain = sharing_of(context.committee)
     rows, result = rows_of(points), None
-    working = Persistence.from_sections([rows, key.words, *sections], key.element_words)
     try:
-        named(working, protocol, domain, f"AES of points {purpose.hex()}", key.key_tests)
-        context.backend.run(
-            protocol, domain, call, threshold=context.committee.threshold, persistence=working, seed=seed, keep=seed is None,
-            context=purpose if seed is None else b"",
-        )  # fmt: skip
-        result = working.tail(rows.shape[1])
+        with (
+            Run(context)
+            .over(sharing_of(context.committee))
+            .shares(Persistence.from_sections([rows, key.words, *sections], key.element_words)) as working
+        ):
+            working.named(f"AES of points {purpose.hex()}", key.key_tests)
+            working.run(call, keep=True, purpose=purpose)
+            result = working.tail(rows.shape[1])
         return blocks_of(result)
     finally:
-        working.wipe()
         for secret in (rows, *([] if result is None else [result])):
             secret.fill(0)
 

@@ -39,11 +39,9 @@ class AesPrf(InnerPrf):
     def check_points(self, shares: Bytes) -> None:
         pass  # all bytes are summands
 
-    def evaluated(
-        self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes, seed: bytes | None = None
-    ) -> Bytes:
+    def evaluated(self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
         # The circuit is evaluated. Rounds and bytes are those of `aes_blocks`.
-        return evaluate_shares(context, key, points_of_blocks(context.committee, context.party, points, blocks), purpose, seed)
+        return evaluate_shares(context, key, points_of_blocks(context.committee, context.party, points, blocks), purpose)
 
 
 def points_of_blocks(committee: Committee, party: int, points: Bytes, blocks: Sequence[int]) -> Bytes:

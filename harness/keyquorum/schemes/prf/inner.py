@@ -40,11 +40,9 @@ class InnerPrf(ABC):
         """Refuses summands, [held, inputs, 16], that are no elements. Raises CiphertextError."""
 
     @abstractmethod
-    def evaluated(
-        self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes, seed: bytes | None = None
-    ) -> Bytes:
+    def evaluated(self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
         """This party's shares of blocks, [summands held, sum of ``blocks``, answer_bytes], from shares of points, [summands held, points, 16]; every party
-        calls this. ``blocks``: of each point. ``purpose``: bound to the messages; parties with other ones refuse each other's. ``seed``: INSECURE, tests."""
+        calls this. ``blocks``: of each point. ``purpose``: bound to the messages; parties with other ones refuse each other's."""
 
 
 __all__ = ["InnerPrf"]

@@ -44,10 +44,10 @@ def _program(parameters: PrfParameters) -> Call:
     return aes_keys()
 
 
-def generate(context: PartyContext, request: PrfRequest, seed: bytes | None = None) -> KeyMaterial[PrfKeyInfo]:
-    """Makes a key jointly; every party calls this. Rounds and bytes are those of `aes_keys` or `legendre_keys`. Nothing is opened. ``seed``: INSECURE, tests."""
+def generate(context: PartyContext, request: PrfRequest) -> KeyMaterial[PrfKeyInfo]:
+    """Makes a key jointly; every party calls this. Rounds and bytes are those of `aes_keys` or `legendre_keys`. Nothing is opened."""
     sharing = sharing_of(context.committee, request.parameters)
-    with Generation(context, request, OPENING, [asdict(request.parameters)], seed) as made:
+    with Generation(context, request, OPENING, [asdict(request.parameters)]) as made:
         with context.phase("key"):
             made.run.over(sharing).run(_program(request.parameters), made.keep(Persistence()))
         return made.finish(PrfKeyInfo)

@@ -23,7 +23,8 @@ from keyquorum.model.errors import CiphertextError, ParameterError, PartyError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Layout
 from keyquorum.programs.signatures import legendre_prf
-from keyquorum.sharing.joint import named
+from keyquorum.sharing.numbers import kind_of
+from keyquorum.sharing.shares import Run
 
 from .function import BLOCK, Bytes, check_output, digest_of, held_by, summands_of
 from .inner import InnerPrf
@@ -76,7 +77,7 @@ class LegendrePrf(InnerPrf):
         sharing_of(committee, self._parameters)
         if method != "circuit":
             raise ParameterError(f"one-time tables are of AES, and this is a key of {self._parameters.name}: leave out --method")
-        if committee.authenticated:
+        if not kind_of(committee).plain_shares:
             raise ParameterError(
                 f"{committee.protocol}: masks that receivers check are made for AES alone: take a committee of rep-field or mal-rep-field"
             )
@@ -87,9 +88,7 @@ class LegendrePrf(InnerPrf):
         if ((words[:, 1] > high) | ((words[:, 1] == high) & (words[:, 0] >= low))).any():
             raise CiphertextError("shares of inputs that are no elements of the field: run the same version everywhere")
 
-    def evaluated(
-        self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes, seed: bytes | None = None
-    ) -> Bytes:
+    def evaluated(self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
         # Rounds and bytes are those of `legendre_prf`, with as many polynomials as the longest value takes. Points are padded with zeros to a power
         # of two: the engine keeps a program for each size. Values beyond ``blocks`` are wiped, and never sent.
         parts, count = points.shape[:2]
@@ -102,19 +101,15 @@ class LegendrePrf(InnerPrf):
             size=size, bits=bits, degree=self._parameters.degree, destination="share", points=layout["points"],
             constants=layout["constants"].rows(0, bits, 1), slopes=layout["slopes"].rows(0, bits, 1),
         )  # fmt: skip
-        protocol, domain = sharing_of(context.committee, self._parameters)
-        working, values = Persistence.from_sections([words, key.words], key.element_words), None
+        runs, values = Run(context).over(sharing_of(context.committee, self._parameters)), None
         try:
-            named(working, protocol, domain, f"symbols of points {purpose.hex()}", key.key_tests)
-            context.backend.run(
-                protocol, domain, call, threshold=context.committee.threshold, persistence=working, seed=seed, keep=seed is None,
-                context=purpose if seed is None else b"",
-            )  # fmt: skip
-            values = working.tail(2 * size * bits)
+            with runs.shares(Persistence.from_sections([words, key.words], key.element_words)) as working:
+                working.named(f"symbols of points {purpose.hex()}", key.key_tests)
+                working.run(call, keep=True, purpose=purpose)
+                values = working.tail(2 * size * bits)
             by_point = values.astype("<u8", copy=False).view(np.uint8).reshape(parts, size, -1, self.answer_bytes)
             return np.concatenate([by_point[:, i, :used] for i, used in enumerate(blocks)], axis=1)
         finally:
-            working.wipe()
             for secret in (words, *([] if values is None else [values])):
                 secret.fill(0)
 

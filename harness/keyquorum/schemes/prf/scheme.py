@@ -51,8 +51,8 @@ class PrfScheme(KeyScheme[PrfKeyInfo, PrfParameters, PrfRequest]):
     def key_from_json(self, data: Plain) -> PrfKeyInfo:
         return PrfKeyInfo.from_json(data)
 
-    def generate(self, context: PartyContext, request: PrfRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[PrfKeyInfo]:
-        return generate(context, request, seed)
+    def generate(self, context: PartyContext, request: PrfRequest, folder: Path | None = None) -> KeyMaterial[PrfKeyInfo]:
+        return generate(context, request)
 
     def start(self, folder: Path, info: PrfKeyInfo) -> None:
         start_evaluations(folder, info.key_id)

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import aes_hot
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.variants import Preprocessing, PreprocessingKind, Section
 
 from .key import AES, sharing_of
@@ -58,21 +58,17 @@ class AesTables(PreprocessingKind):
         # Before the first opening all is local.
         return True
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+    def make(self, group: RoundingGroup, size: int) -> Preprocessing:
         # Rounds and bytes of every :data:`AT_ONCE` blocks are those of `aes_hot`.
-        protocol, domain = self.sharing
         made = Preprocessing(np.zeros((group.parts, section.rows, size), np.uint8) for section in self.sections)
         try:
             for first in range(0, size, AT_ONCE):
-                last, shares = min(size, first + AT_ONCE), Persistence()
-                try:
-                    own_seed = None if seed is None else seed + first.to_bytes(8, "little")
-                    group.run(protocol, domain, aes_hot(size=last - first), persistence=shares, seed=own_seed)
-                    rows = shares.words.reshape(group.parts, MASKS + HOT, last - first)
+                last = min(size, first + AT_ONCE)
+                with group.over(self.sharing).shares() as shares:
+                    shares.run(aes_hot(size=last - first))
+                    rows = shares.file.words.reshape(group.parts, MASKS + HOT, last - first)
                     made[0][:, :, first:last] = rows[:, :MASKS] & np.uint64(1)
                     made[1][:, :, first:last] = rows[:, MASKS:] & np.uint64(1)
-                finally:
-                    shares.wipe()
         except BaseException:
             for words in made:
                 words.fill(0)
@@ -81,9 +77,9 @@ class AesTables(PreprocessingKind):
 
 
 def aes_tables(committee: Committee) -> AesTables:
-    """The one-time tables of a committee. Raises ParameterError for one that has no shares of bits, or has MACs."""
-    if committee.authenticated:
-        raise ParameterError(f"{committee.protocol}: one-time tables with MACs are not made: take a committee of rep-field or semi")
+    """The one-time tables of a committee. Raises ParameterError for one that has no shares of bits, or has no tables."""
+    if refused := kind_of(committee).one_time_tables:
+        raise ParameterError(f"{committee.protocol}: one-time tables {refused}: take a committee of rep-field or semi")
     return AesTables(sharing_of(committee))
 
 

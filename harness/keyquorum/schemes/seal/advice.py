@@ -14,8 +14,8 @@ from keyquorum.fhe.noise_bound import NoiseEstimate
 from keyquorum.fhe.parameters import MAX_BITS_TC128, MODULUS_BITS_MAX, ParameterSet, Scheme, slots_prime
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
+from keyquorum.sharing.numbers import kind_of
 
-from .budget import LEAST_PRIME_BITS as LEAST_BITS_OF_MACS
 from .budget import check_attempts
 from .decryptable import MESSAGE_SCALES, check_decryptable, room
 from .policy import FloodPolicy, flooding_variance, largest_flooding
@@ -198,7 +198,7 @@ def _ckks_candidates(name: str, wish: Wish, degree: int, most: int, committee: C
         base = scale + BASE_ROOM
         while True:
             parts = -(-base // (MODULUS_BITS_MAX - 1))
-            base = max(base, parts * LEAST_BITS_OF_MACS) if committee.authenticated else base
+            base = max(base, parts * kind_of(committee).least_prime_bits)
             lengths = [base // parts + (i < base % parts) for i in range(parts)]
             bits = [*lengths, *[scale] * wish.depth, max(*lengths, scale)]
             if sum(bits) > most:

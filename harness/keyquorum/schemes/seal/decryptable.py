@@ -13,6 +13,7 @@ from keyquorum.fhe.parameters import MODULUS_BITS_MAX, ParameterSet
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError, PolicyError
 from keyquorum.sharing.field_variant import over_fields
+from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.rounding import rounding_length
 
 from .phases import check_exact
@@ -34,7 +35,7 @@ def border(parameters: ParameterSet, committee: Committee) -> float:
                 f"{parameters.name}: Shamir's sharing among {committee.size} parties takes a plain modulus above {committee.size}, not {t}"
             )
         return 1.0
-    if committee.authenticated and decrypts_in_ring(parameters):
+    if kind_of(committee).one_ring and decrypts_in_ring(parameters):
         return 1 - 2 * t * margin(parameters) / q
     return 1 - committee.summands / 2.0 ** rounding_length(q, t, committee.summands)
 

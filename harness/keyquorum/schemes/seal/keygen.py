@@ -129,7 +129,7 @@ class SealRequest(KeyRequest):
         if committee is None:
             return self.policy.weaknesses(self.parameters)
         found = [short_primes(committee, self.parameters)]
-        if committee.authenticated and self.parameters.scheme != "ckks" and not decrypts_in_ring(self.parameters):
+        if kind_of(committee).one_ring and self.parameters.scheme != "ckks" and not decrypts_in_ring(self.parameters):
             t = self.parameters.plain_modulus
             found.append(f"a plain modulus of {t.bit_length()} bits does not fit one ring: decryptions under this key are semi-honest")
         return [text for text in found if text]
@@ -184,8 +184,8 @@ def _seeds(master: bytes, count: int) -> list[bytes]:
     return [hashlib.shake_256(b"keyquorum a" + master + i.to_bytes(8, "little")).digest(64) for i in range(count)]
 
 
-def generate(context: PartyContext, request: SealRequest, seed: bytes | None = None) -> KeyMaterial[SealKeyInfo]:
-    """Makes a key jointly; every party calls this. ``seed`` is INSECURE and for tests only.
+def generate(context: PartyContext, request: SealRequest) -> KeyMaterial[SealKeyInfo]:
+    """Makes a key jointly; every party calls this.
 
     Rounds: those of the two samplers; 2 for the lift, or 1 with joint integers; and a prime 1 for the public key and 1 or 2 for all other keys, after 1 for masks that
     are not joint integers. With MACs also the rounds of `trit_inputs`, and of the tests of the lift.
@@ -193,12 +193,12 @@ def generate(context: PartyContext, request: SealRequest, seed: bytes | None = N
     committee, parameters = context.committee, request.parameters
     request.check_committee(committee)
     require_embedded(committee, context.backend.name)
-    in_ring = committee.authenticated and context.backend.name == "embedded" and decrypts_in_ring(parameters)
+    in_ring = kind_of(committee).one_ring and context.backend.name == "embedded" and decrypts_in_ring(parameters)
     described = [
         parameters.name, parameters.scheme, parameters.ring_degree, list(parameters.coeff_modulus), parameters.plain_modulus,
         [str(target) for target in request.targets], request.error_law, asdict(request.policy),
     ]  # fmt: skip
-    with Generation(context, request, OPENING, described, seed, more=[committee.ring_protocol] if in_ring else []) as made:
+    with Generation(context, request, OPENING, described, more=[committee.ring_protocol] if in_ring else []) as made:
         return _generate(made, in_ring)
 
 

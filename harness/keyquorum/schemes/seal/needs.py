@@ -9,17 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.needs import LINK, MB, PROCESS, Needs
-from keyquorum.sharing.lifted import PIECE, TESTS
+from keyquorum.model.needs import LINK, PROCESS, Needs
+from keyquorum.sharing.numbers import kind_of
 
 BATCH_TRANSFERS = 1 << 22
 """Oblivious transfers of one batch, all peers together."""
 TRANSFER_BYTES = 16
 """Of a batch, a transfer: 4 bytes of corrections, sent and received, and copies on their way."""
-MAC_BATCHES = 110 * MB
-"""Batches of products with MACs, of elements and of bits (Source/mpc/src/protocol/authenticated/preprocessing.rs)."""
-MAC_WORDS = 49
-"""Words of 64 bits with MACs."""
 NOISE_ANDS = {"cbd": 39, "gaussian": 354}
 """ANDs a coefficient, in the binary domain."""
 NOISE_CONVERSIONS = 6
@@ -46,7 +42,8 @@ def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
     """Memory and disk of key generation, on the embedded engine."""
     n, word = committee.size, 8
     part = word * committee.share_parts
-    packed = word * MAC_WORDS if committee.authenticated else part
+    kind = kind_of(committee)
+    packed = word * kind.packed_words(committee)
     noises = sizes.polynomials * sizes.degree
     count = noises + sizes.degree
     key = word * sizes.degree * sizes.primes * sizes.polynomials
@@ -61,9 +58,7 @@ def keygen_needs(sizes: KeygenSizes, committee: Committee) -> Needs:
         memory += 3 * ands * packed * sampled // 64 + 4 * NOISE_CONVERSIONS * part * sampled
     else:
         memory += NOISE_ELEMENTS[sizes.error_law] * part * sampled
-    if committee.authenticated:
-        # the values modulo all primes, which are tested together, and rows of subsets as words and on their way to the engine
-        memory += MAC_BATCHES + part * count * sizes.primes + 3 * word * TESTS * min(count, PIECE)
+    memory += kind.test_bytes(committee, count, sizes.primes)
     if committee.capabilities.oblivious_transfer:
         transfers = (NOISE_ANDS[sizes.error_law] + 3 * NOISE_CONVERSIONS) * sampled * (n - 1)
         memory += TRANSFER_BYTES * min(transfers, 2 * BATCH_TRANSFERS)

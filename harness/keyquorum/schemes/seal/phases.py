@@ -8,41 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import Persistence, wiped_on_failure
 from keyquorum.dsl.persistence import KeyTest
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
-from keyquorum.model.domains import Field
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
-from keyquorum.programs import Layout
 from keyquorum.programs.signatures import rlwe_phase
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.shares import Run, Shares
 
 from .key import SealKeyInfo
 
 Words = NDArray[np.uint64]
 
 
-def phase_layout(degree: int) -> Layout:
-    """The share file of :func:`shares_of_phase`."""
-    return Layout(s=degree, phase=degree)
-
-
 def shares_of_phase(
-    context: PartyContext, info: SealKeyInfo, share: Persistence, index: int, ciphertext: Ciphertext, factor: int = 1, seed: bytes | None = None,
-    keep: bool = False,
-) -> Persistence:  # fmt: skip
-    """Shares of factor (c0 + c1 s) modulo the prime ``index``, coefficients, after those of s (:func:`phase_layout`): a copy of the key's share
-    file modulo that prime, with the phase appended. Local. ``keep``: see :meth:`.Backend.run`."""
+    context: PartyContext, info: SealKeyInfo, share: Persistence, index: int, ciphertext: Ciphertext, factor: int = 1, keep: bool = False
+) -> Shares:  # fmt: skip
+    """Shares of factor (c0 + c1 s) modulo the prime ``index``, coefficients, as segment ``phase`` after ``s``: a copy of the key's share file modulo that prime,
+    with the phase appended. Local. ``keep``: see :meth:`.Backend.run`."""
     n, q = info.parameters.ring_degree, info.parameters.coeff_modulus[index]
-    working = share.copy()
+    working = Run(context).field(q).shares(share.copy(), s=n)
     public = [mulmod_scalar(np.ascontiguousarray(ciphertext.data[i, index]), factor, q).astype(np.int64) for i in (0, 1)]
-    call = rlwe_phase(N=n, q=q, form_in="ntt" if ciphertext.is_ntt else "coeff", form_out="coeff", s=phase_layout(n)["s"])
-    context.backend.run(
-        context.committee.field_protocol, Field(q), call, threshold=info.threshold, seed=seed, public=public, persistence=working, keep=keep
-    )
+    call = rlwe_phase(N=n, q=q, form_in="ntt" if ciphertext.is_ntt else "coeff", form_out="coeff", s=working["s"])
+    with wiped_on_failure(working.file):
+        working.run(call, public=public, keep=keep, appends="phase")
     return working
 
 
@@ -55,26 +47,23 @@ def check_exact(parameters: ParameterSet) -> None:
 
 
 def exact_summands(
-    context: PartyContext, info: SealKeyInfo, share: Persistence, group: RoundingGroup, ciphertexts: Sequence[Ciphertext],
-    seed: bytes | None = None, keep: bool = False, names: list[KeyTest] | None = None,
-) -> Words:  # fmt: skip
-    """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both. ``names``: those of the runs that
-    made the phases are appended here, where runs have names."""
+    group: RoundingGroup, info: SealKeyInfo, share: Persistence, ciphertexts: Sequence[Ciphertext], keep: bool = False
+) -> tuple[Words, list[KeyTest]]:
+    """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both; and the names of the runs that
+    made the phases, where runs have names."""
     check_exact(info.parameters)
-    q, t, n = info.parameters.coeff_modulus[0], info.parameters.plain_modulus, info.parameters.ring_degree
+    q, t, context = info.parameters.coeff_modulus[0], info.parameters.plain_modulus, group.context
     factor = pow(t, -1, q) if info.parameters.scheme == "bgv" else 1
-    summands = []
+    summands, names = list[Words](), list[KeyTest]()
     with context.phase("phase", len(ciphertexts)) as step:
         for ciphertext in ciphertexts:
-            working = shares_of_phase(context, info, share, 0, ciphertext, factor, seed, keep)
-            summands.append(group.summands_of(working.words[:, phase_layout(n)["phase"].slice], q))
-            if names is not None:
-                names += [name.copy() for name in working.key_tests]
-            working.wipe()
+            with shares_of_phase(context, info, share, 0, ciphertext, factor, keep) as working:
+                summands.append(group.summands_of(working.file.words[:, working["phase"].slice], q))
+                names += [name.copy() for name in working.file.key_tests]
             step()
         u = np.ascontiguousarray(np.concatenate(summands, axis=1))
     wipe(*summands)
-    return u
+    return u, names
 
 
 def plain_coefficients(parameters: ParameterSet, ciphertext: Ciphertext, words: NDArray[np.int64]) -> Words:

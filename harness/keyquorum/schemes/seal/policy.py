@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from keyquorum._engine import joint_summands
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
 from keyquorum.model.errors import PolicyError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import named
+from keyquorum.sharing.numbers import kind_of_protocol
+from keyquorum.sharing.numbers.flooding import FloodingLaw
 
 from .noise import default_bits, fresh_rms
-from .uniform_noise import UniformNoise, uniform_noise
 
 RECOMMENDED_BITS = 30
 """Statistical security below which a policy is weak: s as LMSS count it, see :attr:`FloodPolicy.advantage`."""
@@ -23,7 +23,7 @@ SIGMA_MAX = 2.0**55
 @dataclass(frozen=True)
 class FloodPolicy:
     """How CKKS results are protected: every contributor adds Gaussian noise of deviation :meth:`sigma` to every coefficient. Committees with MACs add joint noise instead, which
-    keeps the same :attr:`advantage` (:mod:`.uniform_noise`).
+    keeps the same :attr:`advantage` (:mod:`keyquorum.sharing.numbers.uniform_noise`).
 
     ``bits``: statistical security s of all decryptions together; ``decryptions``: how many the key may ever serve (tau); ``noise_bits``:
     the bound on the noise e of the ciphertexts that the committee accepts, an expected squared Euclidean norm of N 4^noise_bits. It holds
@@ -105,32 +105,19 @@ class FloodPolicy:
         return found
 
 
-def flooding_summands(protocol: str, parties: int, threshold: int) -> int:
-    """Discrete Gaussian numbers of which the flooding of a committee without MACs is the sum. t + 1 parties input one each. Where products are verified every set of n - t parties has one in
-    common, C(n, t) in all (three pairs of three parties), and any t parties know all but one at most."""
-    return joint_summands(protocol, parties, threshold) if named(protocol).names_runs else threshold + 1
-
-
-def noise_with_macs(policy: FloodPolicy, degree: int, parties: int, threshold: int) -> UniformNoise:
-    """The flooding noise of a committee with MACs: joint, and of random bits. Raises PolicyError where the policy admits none."""
-    return uniform_noise(policy.bits, policy.decryptions, policy.noise_bits, degree, parties, threshold)
+def flooding_law(policy: FloodPolicy, degree: int, protocol: str, parties: int, threshold: int) -> FloodingLaw:
+    """The distribution of the flooding of a committee (:meth:`.PrivateNumbers.flooding_law`). Raises PolicyError where the policy admits none."""
+    return kind_of_protocol(named(protocol)).flooding_law(policy, degree, protocol, parties, threshold)
 
 
 def flooding_variance(policy: FloodPolicy, degree: int, protocol: str, parties: int, threshold: int) -> float:
     """Variance of the flooding of a committee, over the square of :meth:`.FloodPolicy.sigma`: the number of its summands, or with MACs that of its noise of random bits."""
-    if named(protocol).macs:
-        return noise_with_macs(policy, degree, parties, threshold).variance / policy.variance(degree)
-    return flooding_summands(protocol, parties, threshold)
+    return flooding_law(policy, degree, protocol, parties, threshold).variance / policy.variance(degree)
 
 
 def largest_flooding(policy: FloodPolicy, degree: int, protocol: str, parties: int, threshold: int) -> float:
-    """What a coefficient of the flooding of a committee hardly ever exceeds.
-
-    Without MACs it is a sum of independent discrete Gaussian numbers, of contributors or of sets of parties. Each is sub-Gaussian with the deviation sigma (Canonne, Kamath, Steinke: The
-    Discrete Gaussian for Differential Privacy, NeurIPS 2020), so a sum of c is with sqrt(c) sigma: 8 deviations are exceeded with probability 2^-45 a coefficient. With MACs it is bounded."""
-    if named(protocol).macs:
-        return float(noise_with_macs(policy, degree, parties, threshold).largest)
-    return 8 * policy.sigma(degree) * math.sqrt(flooding_summands(protocol, parties, threshold))
+    """What a coefficient of the flooding of a committee hardly ever exceeds."""
+    return flooding_law(policy, degree, protocol, parties, threshold).largest
 
 
 def policy_from_json(data: Json) -> FloodPolicy:

@@ -30,7 +30,7 @@ class Precision:
 
     A value is the sum of N coefficients times powers of a primitive 2N-th root of unity, over the scale. The squares of the real parts of the
     powers add up to N/2, and the noises of c contributors to c sigma^2: the deviation is sqrt(c N / 2) sigma / scale. With MACs c is the variance of the joint noise over
-    sigma^2 (:mod:`.uniform_noise`).
+    sigma^2 (:mod:`keyquorum.sharing.numbers.uniform_noise`).
     """
 
     scale: float

@@ -10,18 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import Unsigned
+from keyquorum.dsl.persistence import KeyTest, Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.committee import Committee, check_name
-from keyquorum.model.errors import ParameterError, ProgramError
+from keyquorum.model.domains import Sharing
+from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout
 from keyquorum.programs.signatures import rlwe_phase_ring, round_ltz_ring_online, round_mask
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.numbers import ProvenNumbers
 from keyquorum.sharing.openings import WORDS, made_triples, make_masks, masks_of, masks_section, receiver_section
 from keyquorum.sharing.randomness import wipe
-from keyquorum.sharing.rounding import ROUNDINGS, RoundingGroup
-from keyquorum.sharing.variants import Destination, PaddedOutput, Preprocessing, Section, Variant, comparison_ands
+from keyquorum.sharing.rounding import ROUNDINGS
+from keyquorum.sharing.shares import Run
+from keyquorum.sharing.variants import Destination, PaddedOutput, Preprocessing, Section, Variant, comparison_ands, tests_of, wipe_copies
 
 from .key import SealKeyInfo
 from .phases import check_exact
@@ -108,61 +112,52 @@ class RingVariant(Variant):
         """See :class:`keyquorum.sharing.variants.Variant`."""
         return True
 
-    def make(self, group: RoundingGroup, size: int, seed: bytes | None = None) -> Preprocessing:
+    def make(self, group: RoundingGroup, size: int) -> Preprocessing:
         """The preprocessing of ``size`` coefficients, [2, rows, size words] a section; every party calls this. Rounds and bytes: those of `round_mask`, `and_triples` and `opening_masks`."""
-        sections, tests = [], []
+        sections, tests, runs = list[Words](), list[list[KeyTest]](), group.over(Sharing(self.protocol, RING))
         call = round_mask(size=size, l=self.length, bits="blocks", block=BLOCK)
         for _ in range(COMPARISONS):
-            made = Persistence()
-            try:
-                group.run(self.protocol, RING, call, persistence=made, seed=seed)
-                sections.append(made.words.reshape(WORDS, -1, size * WORDS).copy())
-                tests = [test.copy() for test in made.key_tests]
-            finally:
-                made.wipe()
-            sections.append(made_triples(group, RING, size, self.ands, WORDS, seed))
-        sections.append(make_masks(group, self.protocol, self.parties, self.openings, self.padded, size, seed))
-        return Preprocessing(sections, tests)
+            with runs.shares() as made:
+                made.run(call)
+                sections.append(made.file.words.reshape(WORDS, -1, size * WORDS).copy())
+                tests.append([test.copy() for test in made.file.key_tests])
+            sections.append(made_triples(group, runs, size, self.ands, WORDS))
+        sections.append(make_masks(group, self.protocol, self.parties, self.openings, self.padded, size))
+        return Preprocessing(sections, ProvenNumbers.tests_of_all("items", tests))
 
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", seed: bytes | None = None,
-        context: bytes = b"",
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", context: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, size words] with one item of preprocessing each; all parties call this. Results as of :meth:`keyquorum.sharing.variants.Variant.use`: messages in [0, t), or shares
         of 2^k times them."""
-        if not isinstance(preprocessing, Preprocessing) or not preprocessing.key_tests:
-            raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
-        size = z.shape[1] // WORDS
+        tests, size = ProvenNumbers.begin(group, tests_of(preprocessing), context), z.shape[1] // WORDS
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing[:-1]]
-        working = Persistence.from_sections([z, *flat], WORDS)
-        working.take_key_tests(preprocessing.key_tests)
         masks = masks_of(preprocessing[-1], self.openings, self.padded, to)
         try:
-            call = _online(size, self.parameters.plain_modulus, self.length, to)
-            words = group.run(self.protocol, RING, call, persistence=working, seed=seed, keep=True, context=context, masks=masks)
-            if to == "share":
-                return working.tail(size * WORDS)
-            return messages(self.parameters, words).view(np.uint64).reshape(1, -1) if words.size else None
+            with group.over(Sharing(self.protocol, RING)).shares(Persistence.from_sections([z, *flat], WORDS)) as working:
+                ProvenNumbers.mark(working, tests, "phases and items")
+                call = _online(size, self.parameters.plain_modulus, self.length, to)
+                words = working.run(call, keep=True, purpose=context, masks=masks)
+                if to == "share":
+                    return working.tail(size * WORDS)
+                return messages(self.parameters, words).view(np.uint64).reshape(1, -1) if words.size else None
         finally:
-            working.wipe()
             masks.wipe()
-            wipe(*(mine for mine, theirs in zip(flat, preprocessing, strict=False) if not np.shares_memory(mine, theirs)))
+            wipe_copies(flat, preprocessing[:-1])
 
     def phases(self, context: PartyContext, info: SealKeyInfo, share: Persistence, ciphertexts: Sequence[Ciphertext], keep: bool = False) -> Words:
         """Shares [2, count N words] of the phases of switched ciphertexts. ``share``: of the secret modulo 2^64. Local."""
         if not info.ring_secret:
             raise ParameterError(f"key {info.key_id} has no secret in the ring, which decryptions with a pool take: make a new key")
         n = self.parameters.ring_degree
-        call = rlwe_phase_ring(N=n, count=1, k=self.length, s=Layout(s=n)["s"])
+        call, runs = rlwe_phase_ring(N=n, count=1, k=self.length, s=Layout(s=n)["s"]), Run(context).over(Sharing(self.protocol, RING))
         found: list[Words] = []
         try:
             with context.phase("phase", len(ciphertexts)) as step:
                 for ciphertext in ciphertexts:
-                    working = share.copy()
-                    public = [switched(self.parameters, ciphertext)]
-                    context.backend.run(self.protocol, RING, call, threshold=info.threshold, public=public, persistence=working, keep=keep)
-                    found.append(working.tail(n * WORDS))
-                    working.wipe()
+                    with runs.shares(share.copy()) as working:
+                        working.run(call, public=[switched(self.parameters, ciphertext)], keep=keep)
+                        found.append(working.tail(n * WORDS))
                     step()
             return np.concatenate(found, axis=1)
         finally:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
 from keyquorum.fhe import seal
 from keyquorum.fhe.keys import galois_elements
 from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets, load
@@ -23,10 +22,12 @@ from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import Decrypted, Scheme, Words
 from keyquorum.schemes.keys import KeyMaterial, Plain
-from keyquorum.sharing.field_variant import FieldVariant
+from keyquorum.sharing.field_variant import FieldVariant, over_fields
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.noise_check import noise_within
+from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.randomness import wipe
-from keyquorum.sharing.rounding import RoundingGroup, scaled_words
+from keyquorum.sharing.rounding import scaled_words
 from keyquorum.sharing.variants import PaddedOutput, Variant, combine_modulo
 
 from . import decrypt
@@ -83,10 +84,8 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     def request_from_job(self, job: Plain) -> SealRequest:
         return SealRequest.from_json(job)
 
-    def generate(
-        self, context: PartyContext, request: SealRequest, seed: bytes | None = None, folder: Path | None = None
-    ) -> KeyMaterial[SealKeyInfo]:
-        return generate(context, request, seed)
+    def generate(self, context: PartyContext, request: SealRequest, folder: Path | None = None) -> KeyMaterial[SealKeyInfo]:
+        return generate(context, request)
 
     def key_from_json(self, data: Plain) -> SealKeyInfo:
         return SealKeyInfo.from_json(data)
@@ -157,10 +156,10 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     def noise_within(
         self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int
     ) -> bool | None:
-        group, names, set_ = RoundingGroup.of(context, info.threshold, receiver), list[KeyTest](), info.parameters
-        u = exact_summands(context, info, shares[0], group, ciphertexts, names=names)
+        group, set_ = RoundingGroup.of(context, info.threshold, receiver), info.parameters
+        u, names = exact_summands(group, info, shares[0], ciphertexts)
         try:
-            return noise_within(group, u, set_.coeff_modulus[0], set_.plain_modulus, names=names) if group.member else None
+            return noise_within(group, u, set_.coeff_modulus[0], set_.plain_modulus, names) if group.member else None
         finally:
             wipe(u)
 
@@ -190,7 +189,7 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
             return variant.phases(context, info, shares[-1], ciphertexts, keep)
         assert isinstance(variant, SealVariant | FieldVariant)
         set_ = info.parameters
-        u = exact_summands(context, info, shares[0], group, ciphertexts, keep=keep)
+        u, _ = exact_summands(group, info, shares[0], ciphertexts, keep)
         if isinstance(variant, FieldVariant):
             return u[None]
         try:
@@ -204,9 +203,9 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
 
     def decrypt_without_pool(
         self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int,
-        rounding: str, seed: bytes | None = None,
+        rounding: str,
     ) -> Sequence[Decrypted] | None:  # fmt: skip
-        return decrypt.decrypt(context, info, shares, ciphertexts, receiver, rounding, seed)
+        return decrypt.decrypt(context, info, shares, ciphertexts, receiver, rounding)
 
     def check_served(self, committee: Committee, rounding: str) -> None:
         if rounding == MASKED:
@@ -242,9 +241,9 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         self, committee: Committee, rounding: str, parameters: ParameterSet, width: int, levels: int
     ) -> SealVariant | SealFieldVariant | RingVariant:
         # No rounding has tables.
-        if committee.authenticated:
+        if kind_of(committee).one_ring:
             return ring_variant(committee, rounding, parameters)
-        if committee.verifies_products and committee.ring_protocol is None:
+        if over_fields(committee):
             return field_variant(committee, rounding, parameters)
         return seal_variant(committee, rounding, parameters)
 

@@ -11,6 +11,7 @@ from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.schemes.lwe.key import domain_of
 from keyquorum.schemes.seeded_keys import SeededKeyInfo, SeededKeys
+from keyquorum.sharing.numbers import kind_of
 
 from .noise import macs_refused
 
@@ -30,7 +31,7 @@ def sharing_of(committee: Committee, parameters: TfheParameters) -> Sharing:
         raise ParameterError(
             f"{committee.protocol} shares over prime fields alone, {parameters.name} is modulo 2^64: take a committee of rep-field or semi"
         )
-    if committee.authenticated:
+    if not kind_of(committee).plain_shares:
         raise ParameterError(macs_refused(parameters, committee.protocol, committee.size))
     return Sharing(committee.ring_protocol, domain_of(parameters))
 

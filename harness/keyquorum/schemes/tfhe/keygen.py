@@ -118,7 +118,7 @@ class _Generation:
         finally:
             made.wipe()
 
-    def bootstrapping(self, seed: bytes, write: Write) -> None:
+    def bootstrapping(self, mask_seed: bytes, write: Write) -> None:
         """Encryptions of the bits of s under z."""
         p = self.parameters
         size = 2 * p.pbs_level * p.dimension
@@ -131,10 +131,10 @@ class _Generation:
                         count=count, N=p.dimension, base_log=p.pbs_base_log, levels=p.pbs_level,
                         s=layout["s"].rows(first, first + count, 1), z=layout["z"], e=layout["e"],
                     )  # fmt: skip
-                    write(self.run(call, share, masks(seed, first * size, count * size)))
+                    write(self.run(call, share, masks(mask_seed, first * size, count * size)))
                 step()
 
-    def switching(self, seed: bytes, write: Write) -> None:
+    def switching(self, mask_seed: bytes, write: Write) -> None:
         """Encryptions of the coefficients of z under s."""
         p = self.parameters
         size = p.ks_level * p.lwe_dimension
@@ -147,24 +147,24 @@ class _Generation:
                         n=p.lwe_dimension, count=count, base_log=p.ks_base_log, levels=p.ks_level,
                         s=layout["s"], m=layout["z"].rows(first, first + count, 1), e=layout["e"],
                     )  # fmt: skip
-                    write(self.run(call, share, masks(seed, first * size, count * size)))
+                    write(self.run(call, share, masks(mask_seed, first * size, count * size)))
                 step()
 
-    def compact(self, seed: bytes, write: Write) -> None:
+    def compact(self, mask_seed: bytes, write: Write) -> None:
         """An encryption of zero under z with its coefficients reversed."""
         p = self.parameters
         with self.context.phase("compact public key"), self.noise(p.dimension, p.glwe_noise) as (share, layout):
             call = lwe_public_key(n=p.dimension, reverse=1, s=layout["z"], e=layout["e"])
-            write(self.run(call, share, masks(seed, 0, p.dimension)))
+            write(self.run(call, share, masks(mask_seed, 0, p.dimension)))
 
 
-def generate(context: PartyContext, request: TfheRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[TfheKeyInfo]:
-    """Makes a key jointly; every party calls this. The files go into ``folder`` (None: they stay in memory). ``seed``: INSECURE, tests.
+def generate(context: PartyContext, request: TfheRequest, folder: Path | None = None) -> KeyMaterial[TfheKeyInfo]:
+    """Makes a key jointly; every party calls this. The files go into ``folder`` (None: they stay in memory).
 
     Rounds and bytes are those of `sample_bits`, of `sample_tuniform` or `sample_carries`, and of the programs of the three keys.
     """
     request.check_committee(context.committee)
-    with Generation(context, request, TFHE_KEYS.opening, [asdict(request.parameters), request.noise_method], seed, folder) as frame:
+    with Generation(context, request, TFHE_KEYS.opening, [asdict(request.parameters), request.noise_method], folder) as frame:
         made = _Generation(frame)
         with context.phase("secret"):
             made.secrets()

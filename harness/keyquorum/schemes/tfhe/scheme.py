@@ -42,10 +42,8 @@ class TfheScheme(SeededScheme[TfheKeyInfo, TfheParameters, TfheRequest, KeyFile]
     request_type = TfheRequest
     subset_vectors = 1
 
-    def generate(
-        self, context: PartyContext, request: TfheRequest, seed: bytes | None = None, folder: Path | None = None
-    ) -> KeyMaterial[TfheKeyInfo]:
-        return generate(context, request, seed, folder)
+    def generate(self, context: PartyContext, request: TfheRequest, folder: Path | None = None) -> KeyMaterial[TfheKeyInfo]:
+        return generate(context, request, folder)
 
     def kinds(self) -> tuple[Kind, ...]:
         return KINDS

@@ -19,7 +19,7 @@ from keyquorum.plans.pools import Pool
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_shares import load_subset_shares
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import PreprocessingKind
 
 

@@ -18,8 +18,8 @@ from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.subset_shares import info_in, load_key_as
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
-from keyquorum.sharing.rounding import RoundingGroup
 from keyquorum.sharing.variants import Variant
 
 from ..copies import answer_of

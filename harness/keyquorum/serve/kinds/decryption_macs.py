@@ -11,9 +11,9 @@ from keyquorum.model.domains import Ring, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.receivers import Wanted, answers_for_receivers
-from keyquorum.sharing.rounding import RoundingGroup
 
 from .base import Asked
 from .decryption import ServedKey

@@ -23,7 +23,7 @@ from keyquorum.schemes.prf.functions import inner_of, points_of_blocks
 from keyquorum.schemes.prf.key import load_prf_key, sharing_of
 from keyquorum.schemes.prf.policy import POLICY, read_policy
 from keyquorum.schemes.prf.tables import AT_ONCE, aes_tables
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 
 from .base import Asked, ParsedRequest, ServedKind, Service, check_named, check_prf_key
 

@@ -18,7 +18,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.prf.client_masks import MOST_MASKED, KeptMasks, evaluate_masked, make_masks
 from keyquorum.schemes.prf.function import BLOCK, OUTPUTS
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 
 from .base import Asked, ParsedRequest, Service, check_named, check_prf_key, is_request_id
 from .toprf import COPY, Points, ToprfKind, counted, points_of

@@ -10,6 +10,9 @@ s = sum u mod 3        private trits (`sample_ternary`)      private trits (`tri
 c = x + 2^b + r        r private (3 parties: joint)          r private                               r joint (`lift_open`)
 x = c - 2^b - r        private r is input again              r is input again                        the same r (`lift_close`)
 one x everywhere       nobody deviates: not tested           sums of random subsets of x, opened     r is one integer in all domains
+flooding               Gaussian, input modulo each prime     random bits, lifted and tested          joint Gaussian numbers
+masks of roundings     input in both domains                 the same, so semi-honest                joint integers
+items of pools         not compared                          under one MAC key                       have names, which are compared
 =====================  ====================================  ======================================  ==================================
 """
 
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError
+from keyquorum.model.protocols import Protocol
 from keyquorum.sharing.shares import Run
 
 from .base import PrivateNumbers
@@ -29,14 +33,21 @@ KINDS: dict[str, type[PrivateNumbers]] = {"contributed": ContributedNumbers, "pr
 """By what protocols say in the engine's table (:attr:`.Protocol.private_numbers`)."""
 
 
-def kind_of(committee: Committee) -> type[PrivateNumbers]:
-    """What a committee's protocol says. Raises CommitteeError if a protocol for malicious parties says something else than its sharing allows: a party
-    could give other numbers unseen."""
-    can = committee.capabilities
-    needed = "proven" if can.macs else "pseudorandom" if committee.verifies_products else None
+def kind_of_protocol(can: Protocol) -> type[PrivateNumbers]:
+    """What a protocol says. Raises CommitteeError if a protocol for malicious parties says something else than its sharing allows: a party could give
+    other numbers unseen."""
+    needed = "proven" if can.macs else "pseudorandom" if can.names_runs else None
     if can.private_numbers != needed and (needed is not None or can.adversary == "malicious"):
         raise CommitteeError(f"{can.name}: {can.private_numbers} private numbers are not for malicious parties: correct the protocol's descriptor")
     return KINDS[can.private_numbers]
+
+
+def kind_of(committee: Committee) -> type[PrivateNumbers]:
+    """What a committee's protocol says. Raises CommitteeError as :func:`kind_of_protocol`, and for a semi-honest subset of a committee for malicious
+    parties."""
+    if committee.verifies_products and not committee.capabilities.names_runs:
+        raise CommitteeError(f"{committee.protocol}: private numbers of a subset are semi-honest, and the committee is for malicious parties")
+    return kind_of_protocol(committee.capabilities)
 
 
 def numbers_of(run: Run) -> PrivateNumbers:
@@ -44,4 +55,14 @@ def numbers_of(run: Run) -> PrivateNumbers:
     return kind_of(run.context.committee)(run)
 
 
-__all__ = ["KINDS", "Lifted", "PrivateNumbers", "kind_of", "numbers_of"]
+__all__ = [
+    "KINDS",
+    "ContributedNumbers",
+    "Lifted",
+    "PrivateNumbers",
+    "ProvenNumbers",
+    "PseudorandomNumbers",
+    "kind_of",
+    "kind_of_protocol",
+    "numbers_of",
+]

@@ -3,21 +3,29 @@ uniform ones. Among three parties, one corrupted, masks of a lift are joint inte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from keyquorum.dsl import wiped_on_failure
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.programs.signatures import sample_ternary
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import uniform_trits, wipe
 from keyquorum.sharing.shares import DomainRun, Shares
 
 from .base import PrivateNumbers
+from .flooding import Flooding, FloodingLaw, FloodingPolicy, GaussianSum, InputNoise
 from .lift import LIFT_BITS, MERSENNE
+from .rounding import InputBits, InputMasks
 
 
 class ContributedNumbers(PrivateNumbers):
     """Numbers that parties contribute. Nothing proves what a party gives, or that it gives the same in every domain."""
 
     samples, samples_of_products = 1 << 18, 1 << 15
+    inputs_masks_twice = plain_shares = True
+    one_time_tables = ""
 
     @property
     def first(self) -> DomainRun:
@@ -40,3 +48,36 @@ class ContributedNumbers(PrivateNumbers):
         finally:
             wipe(trits, private, *forms)
         return shares
+
+    def flooding(self, policy: FloodingPolicy, degree: int) -> Flooding:
+        """Gaussian noise of t + 1 parties."""
+        return InputNoise(self.context, degree, policy.sigma(degree))
+
+    @classmethod
+    def flooding_law(cls, policy: FloodingPolicy, degree: int, protocol: str, parties: int, threshold: int) -> FloodingLaw:
+        """A number of each of t + 1 parties."""
+        return GaussianSum(threshold + 1, policy.variance(degree))
+
+    @classmethod
+    def begin(cls, group: RoundingGroup, tests: Sequence[KeyTest], purpose: bytes) -> list[KeyTest]:
+        """Nothing: the parties are semi-honest."""
+        return []
+
+    @classmethod
+    def mark(cls, shares: Shares, tests: Sequence[KeyTest], what: str) -> None:
+        """Shares have no tests."""
+
+    @classmethod
+    def tests_of_all(cls, purpose: str, runs: Sequence[Sequence[KeyTest]]) -> list[KeyTest]:
+        """Runs have no tests."""
+        return []
+
+    @classmethod
+    def rounding_bits(cls, group: RoundingGroup, size: int, vectors: int) -> InputBits:
+        """Bits of t + 1 members."""
+        return InputBits(group, size, vectors)
+
+    @classmethod
+    def rounding_masks(cls, group: RoundingGroup, size: int, length: int, more: int = 0) -> InputMasks:
+        """Masks of t + 1 members."""
+        return InputMasks(group, size, length, more)

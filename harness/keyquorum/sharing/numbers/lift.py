@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ class InputMasks(LiftMasks):
 
 class JointMasks(LiftMasks):
     """Joint integers, which no party inputs: the honest parties hold shares of the same integers in every domain. Masks of roundings have
-    a class of their own (:class:`keyquorum.sharing.joint.JointMasks`)."""
+    a class of their own (:mod:`keyquorum.sharing.numbers.rounding`)."""
 
     where = "stored"
 
@@ -140,7 +140,7 @@ class Lifted:
     def __init__(self, x: Shares, b: int, draw: Callable[[int], LiftMasks]) -> None:
         self._x, self._b, self._draw, self._count = x, b, draw, x.length
 
-    def __enter__(self) -> Lifted:
+    def __enter__(self) -> Self:
         with ExitStack() as wiping:
             self._begin(wiping)
             self._wiping = wiping.pop_all()
@@ -173,16 +173,22 @@ class Lifted:
 
     def over(self, runs: DomainRun) -> Shares:
         """Shares of x = c - 2^b - r over another domain, with the segments of x. Rounds: those of `lift_close`."""
-        return self._close(runs, self._count)
-
-    def _close(self, runs: DomainRun, count: int) -> Shares:
-        shares, masks = Shares(runs, Persistence(), self._x.layout.copy()), self._masks
+        shares = self._empty(runs)
         with wiped_on_failure(shares.file):
-            start = masks.append_to(shares)
-            for piece in self._pieces(count):
-                call = lift_close(
-                    contributors=masks.contributors, size=piece.length, b=self._b, masks=masks.where,
-                    r=None if start is None else Segment(start + piece.start, piece.length),
-                )  # fmt: skip
-                shares.run(call, masks.private(piece), [self.opened[piece.slice]])
+            self._close(shares, self._count)
         return shares
+
+    def _empty(self, runs: DomainRun) -> Shares:
+        """Shares over another domain, in which the values will have the segments of x."""
+        return Shares(runs, Persistence(), self._x.layout.copy())
+
+    def _close(self, shares: Shares, count: int) -> None:
+        """Appends the first ``count`` values to shares over another domain."""
+        masks = self._masks
+        start = masks.append_to(shares)
+        for piece in self._pieces(count):
+            call = lift_close(
+                contributors=masks.contributors, size=piece.length, b=self._b, masks=masks.where,
+                r=None if start is None else Segment(start + piece.start, piece.length),
+            )  # fmt: skip
+            shares.run(call, masks.private(piece), [self.opened[piece.slice]])

@@ -3,30 +3,55 @@ is the same in every domain (:mod:`keyquorum.sharing.lifted`)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import CheckError
+from keyquorum._engine import CheckError, budget_attempts, budget_lift, budget_lift_tests, budget_residues
+from keyquorum.dsl import wiped_on_failure
+from keyquorum.dsl.persistence import KeyTest
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ProgramError
+from keyquorum.model.needs import MB
 from keyquorum.programs import Segment
-from keyquorum.programs.signatures import sample_ternary, trit_inputs
-from keyquorum.sharing.lifted import LiftedDomain, LiftTests, pieces_of
+from keyquorum.programs.signatures import sample_flooding, sample_ternary, sum_inputs, trit_inputs
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.lifted import PIECE, TESTS, LiftedDomain, LiftTests, mask_width, pieces_of
+from keyquorum.sharing.openings import WORDS
 from keyquorum.sharing.randomness import uniform_below, uniform_trits, wipe
 from keyquorum.sharing.shares import DomainRun, Shares
+from keyquorum.sharing.variants import Section
 
 from .base import PrivateNumbers
+from .flooding import Flooding, FloodingPolicy
 from .lift import MERSENNE, Lifted, LiftMasks
+from .rounding import InputBits, InputMasks
+from .uniform_noise import UniformNoise, uniform_noise
 
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+ELEMENTS = 200
+"""Elements that a party gives MACs to for a lifted value: those of the random bits of six bits of noise, over a field."""
+WORD = 8
+PACKED_WORDS = 49
+"""Words of 64 bits with MACs."""
+BATCHES = 110 * MB
+"""Batches of products with MACs, of elements and of bits (Source/mpc/src/protocol/authenticated/preprocessing.rs)."""
 
 
 class ProvenNumbers(PrivateNumbers):
     """Numbers of all parties, with proofs. Every bit has a MAC, which bounds the samples at a time."""
 
     samples = samples_of_products = 1 << 14
+    element_words, bits_in_ring, defers_checks, least_receivers = WORDS, True, True, 2
+    one_ring = True
+    one_time_tables = "with MACs are not made"
+    least_prime_bits = 36  # a wrong value passes with 2^-34 then, and a warning says so
+    inputs_masks_twice = True  # a rounding with summands is semi-honest anyway: see of_summands
 
     @property
     def first(self) -> DomainRun:
@@ -52,6 +77,121 @@ class ProvenNumbers(PrivateNumbers):
         """The same, with :meth:`.Lifted.prove`."""
         return ProvenLifted(x, b, self.masks)
 
+    @classmethod
+    def lift_leaks(cls, committee: Committee, values: int, mask_bits: int, prime_bits: int, bound: int) -> float:
+        """Sums of the values are opened as well, which test that they are the same in all domains; and there are pads of MACs."""
+        opened = math.hypot(
+            budget_lift(values, mask_bits), budget_lift_tests(values, mask_width(committee.size, (1 << prime_bits) - 1, bound))
+        )  # fmt: skip
+        return opened + budget_residues(ELEMENTS * values, committee.size - 1, prime_bits)
+
+    @classmethod
+    def attempts(cls, prime_bits: int | None = None) -> float:
+        """Of MACs, and of tests of the lift."""
+        return budget_attempts() if prime_bits is None else budget_attempts(prime_bits)
+
+    @classmethod
+    def packed_words(cls, committee: Committee) -> int:
+        """Every bit has a MAC."""
+        return PACKED_WORDS
+
+    @classmethod
+    def test_bytes(cls, committee: Committee, values: int, domains: int) -> int:
+        """The values in all domains, which are tested together; rows of subsets as words, and on their way to the engine; batches of products with
+        MACs."""
+        return BATCHES + WORD * (committee.share_parts * values * domains + 3 * TESTS * min(values, PIECE))
+
+    def flooding(self, policy: FloodingPolicy, degree: int) -> Flooding:
+        """Random bits of the protocol, the same modulo every prime, which tests show."""
+        committee = self.committee
+        return ProvenNoise(self, self.flooding_law(policy, degree, committee.protocol, committee.size, committee.threshold), degree)
+
+    @classmethod
+    def flooding_law(cls, policy: FloodingPolicy, degree: int, protocol: str, parties: int, threshold: int) -> UniformNoise:
+        """The narrowest that keeps the advantage of the policy. It is bounded. Raises PolicyError where there is none."""
+        return uniform_noise(policy.bits, policy.decryptions, policy.noise_bits, degree, parties, threshold)
+
+    @classmethod
+    def stored(cls, section: Section) -> Section:
+        """Shares with MACs have all bits of their ring."""
+        return Section(section.rows, 64, WORDS)
+
+    @classmethod
+    def stored_parts(cls, group: RoundingGroup) -> int:
+        """Share and MAC."""
+        return WORDS
+
+    @classmethod
+    def begin(cls, group: RoundingGroup, tests: Sequence[KeyTest], purpose: bytes) -> list[KeyTest]:
+        """Tests of the MAC key that the items are under. Raises ProgramError for items without."""
+        if not tests:
+            raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
+        return list(tests)
+
+    @classmethod
+    def mark(cls, shares: Shares, tests: Sequence[KeyTest], what: str) -> None:
+        """Shares with MACs have the tests of their key."""
+        shares.file.take_key_tests(tests)
+
+    @classmethod
+    def tests_of_all(cls, purpose: str, runs: Sequence[Sequence[KeyTest]]) -> list[KeyTest]:
+        """All runs of a session are under one MAC key: the tests of the first one."""
+        return list(runs[0])
+
+    @classmethod
+    def of_summands(cls, runs: DomainRun, summands: Words) -> Shares:
+        """New sharings, which every party inputs. MACs do not follow the scaling of a share, so nothing ties what a party gives to its share of the
+        key: decryptions in two domains are semi-honest, and keys warn of them (:meth:`.SealScheme.warnings`). One round."""
+        context, shares = runs.context, runs.shares()
+        private = summands[0].view(np.int64).copy()
+        try:
+            with context.phase("reshare"), wiped_on_failure(shares.file):
+                shares.run(sum_inputs(contributors=context.parties, size=private.size), private)
+        finally:
+            wipe(private)
+        return shares
+
+    @classmethod
+    def rounding_bits(cls, group: RoundingGroup, size: int, vectors: int) -> InputBits:
+        """Bits of all parties, without a proof: see :meth:`of_summands`."""
+        return InputBits(group, size, vectors)
+
+    @classmethod
+    def rounding_masks(cls, group: RoundingGroup, size: int, length: int, more: int = 0) -> InputMasks:
+        """Masks of all parties, without a proof: see :meth:`of_summands`."""
+        return InputMasks(group, size, length, more)
+
+
+class ProvenNoise(Flooding):
+    """Noise of random bits of the protocol, which no party inputs (:mod:`.uniform_noise`).
+
+    1. `sample_flooding`: random bits, put together to short pieces of the noise. At a level of one prime that is all: the pieces are sampled there.
+    2. For several primes the pieces are sampled over :attr:`ProvenNumbers.first`, and lifted. Random subset sums prove that they are the same
+       integers modulo every prime before anything is computed with them. The masks of the lift are private inputs that nothing proves, as in key
+       generation; the tests concern what was made with them.
+
+    `flood` adds the pieces up, to the phase, and opens the sum to the receiver. A failed test, or a session that ends from the toss of the subsets
+    on, burns the MAC key."""
+
+    where = "stored"
+
+    def __init__(self, numbers: ProvenNumbers, noise: UniformNoise, size: int) -> None:
+        self.pieces, self.width = noise.pieces, noise.width
+        self._numbers, self._piece_bits, self._count = numbers, noise.piece_bits, noise.pieces * size
+        self._sampler = sample_flooding(size=size, fine=noise.fine, wide=noise.wide, width=noise.width)
+
+    def store(self, files: Sequence[Shares]) -> list[Segment | None]:
+        """See :meth:`.Flooding.store`. Rounds and bytes: those of `sample_flooding`, and for several primes of `lift_open`, of `lift_close` for each,
+        and of the tests. Raises :class:`.CheckError` if the pieces are others modulo some prime; the MAC key is burned then."""
+        if len(files) == 1:
+            place = Segment(files[0].length, self._count)
+            files[0].run(self._sampler)
+            return [place]
+        with self._numbers.first.shares() as pieces:
+            pieces.run(self._sampler, appends="pieces")
+            with ProvenLifted(pieces, self._piece_bits, self._numbers.masks) as lifted:
+                return [*lifted.prove_in(files)]
+
 
 class ProvenLifted(Lifted):
     """Values that are lifted to all domains at once, and tested before anything is computed with them."""
@@ -70,16 +210,30 @@ class ProvenLifted(Lifted):
     def prove(self, whole: Sequence[DomainRun], first: Sequence[DomainRun] = ()) -> bytes:
         """See :meth:`.Lifted.prove`. Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then; ProgramError
         if it was called before. Rounds: those of `lift_close` in every domain, and of the tests."""
-        self._tests.require_unused()
         lifted: dict[DomainRun, Shares] = {}
         with self._x.runs.context.phase("lift test"):
-            for count, cuts, domains in ((self._count, len(self._cuts), whole), (self._alone, len(pieces_of(self._alone, self._alone)), first)):
+            for count, domains in ((self._count, whole), (self._alone, first)):
                 for runs in domains:
-                    lifted[runs] = self._wiping.enter_context(self._close(runs, count))
-                    self._tests.input_masks(LiftedDomain(lifted[runs], cuts))
+                    lifted[runs] = self._wiping.enter_context(self._empty(runs))
+                    self._bring(lifted[runs], count)
             opened = self._tests.run()
         self._tested = lifted
         return opened
+
+    def prove_in(self, files: Sequence[Shares]) -> list[Segment]:
+        """The same for shares over other domains, to which x is appended. Returns where it is."""
+        places = [Segment(file.length, self._count) for file in files]
+        for file in files:
+            self._bring(file, self._count)
+        self._tests.run()
+        return places
+
+    def _bring(self, shares: Shares, count: int) -> None:
+        """Appends the first ``count`` values to shares over another domain, which the tests will concern."""
+        self._tests.require_unused()
+        start = shares.length
+        self._close(shares, count)
+        self._tests.input_masks(LiftedDomain(shares, sum(cut.slice.stop <= count for cut in self._cuts), start))
 
     def over(self, runs: DomainRun) -> Shares:
         """What was tested over this domain. Raises :class:`.ProgramError` for a domain in which nothing was tested."""

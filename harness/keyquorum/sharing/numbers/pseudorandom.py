@@ -4,15 +4,25 @@ a lift needs no test."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+
 from keyquorum._engine import joint_summands
+from keyquorum.backends.embedded import Embedded
+from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import sample_ternary
+from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.names import joined_name
 from keyquorum.sharing.shares import DomainRun, Shares
 
+from . import rounding
 from .base import PrivateNumbers
+from .flooding import Flooding, FloodingLaw, FloodingPolicy, GaussianSum, JointNoise
 from .lift import MERSENNE, JointMasks, LiftMasks
+from .rounding import JointBits
 
 
 class PseudorandomNumbers(PrivateNumbers):
@@ -20,6 +30,8 @@ class PseudorandomNumbers(PrivateNumbers):
     checked, which bounds the samples at a time."""
 
     samples = samples_of_products = 1 << 15
+    plain_shares = True
+    one_time_tables = "are semi-honest so far"
 
     @property
     def first(self) -> DomainRun:
@@ -51,3 +63,44 @@ class PseudorandomNumbers(PrivateNumbers):
     def summands(cls, committee: Committee) -> int:
         """All masks are joint integers: a party could input other ones in every domain."""
         return joint_summands(committee.field_protocol, committee.size, committee.threshold)
+
+    @classmethod
+    def begin(cls, group: RoundingGroup, tests: Sequence[KeyTest], purpose: bytes) -> list[KeyTest]:
+        """The names of the items' draws, once all parties have agreed on the items and their purpose: one exchange of a digest of 256 bits. Raises
+        ProgramError for items without a name."""
+        if not tests or not isinstance(group.backend, Embedded):
+            raise ProgramError("items of a committee that verifies products lack the name of their draw: take them from a pool of this version")
+        said = b"".join(len(part).to_bytes(8, "little") + part for part in (purpose, *(test.tobytes() for test in tests)))
+        group.backend.session.compare("items of the pool, and their purpose", hashlib.sha256(said).digest())
+        return list(tests)
+
+    @classmethod
+    def mark(cls, shares: Shares, tests: Sequence[KeyTest], what: str) -> None:
+        """Shares have a name of their own, a hash of what they were computed from."""
+        shares.named(what, tests)
+
+    @classmethod
+    def tests_of_all(cls, purpose: str, runs: Sequence[Sequence[KeyTest]]) -> list[KeyTest]:
+        """One name, a hash of the names of all runs, which all parties compare before they use the items. So honest parties use items of one draw.
+        Items without a name are refused then."""
+        names = [name for run in runs for name in run]
+        return [joined_name(purpose, names)] if names else []
+
+    def flooding(self, policy: FloodingPolicy, degree: int) -> Flooding:
+        """Gaussian noise of every set of parties, from its stream."""
+        return JointNoise(self.context, degree, policy.variance(degree))
+
+    @classmethod
+    def flooding_law(cls, policy: FloodingPolicy, degree: int, protocol: str, parties: int, threshold: int) -> FloodingLaw:
+        """A number of every set of n - t parties, C(n, t) in all (three pairs of three parties). Any t parties know all but one at most."""
+        return GaussianSum(joint_summands(protocol, parties, threshold), policy.variance(degree))
+
+    @classmethod
+    def rounding_bits(cls, group: RoundingGroup, size: int, vectors: int) -> JointBits:
+        """Joint integers of all parties."""
+        return JointBits(group.ring(1), size, vectors)
+
+    @classmethod
+    def rounding_masks(cls, group: RoundingGroup, size: int, length: int, more: int = 0) -> rounding.JointMasks:
+        """Joint integers of all parties."""
+        return rounding.JointMasks(group.ring(1), size, length, more)

@@ -26,7 +26,7 @@ from keyquorum.schemes.key_folder import load_public_file
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Plain, SecretVector
 from keyquorum.schemes.lwe.variant import LweVariant, messages_of
 from keyquorum.schemes.texts import Texts
-from keyquorum.sharing.rounding import RoundingGroup
+from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import Variant, combine
 
 MAGIC = b"KQTOY001"
@@ -105,13 +105,13 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
         info.check_types(numbers=[info.noise])
         return info
 
-    def generate(self, context: PartyContext, request: ToyRequest, seed: bytes | None = None, folder: Path | None = None) -> KeyMaterial[ToyKeyInfo]:
+    def generate(self, context: PartyContext, request: ToyRequest, folder: Path | None = None) -> KeyMaterial[ToyKeyInfo]:
         committee, parameters, share = context.committee, request.parameters, Persistence()
         public_seed = hashlib.shake_256(b"toy" + context.session.toss(64)).digest(64)
 
         def run(call: Call, **options: Any) -> Any:
             assert committee.ring_protocol is not None
-            return context.backend.run(committee.ring_protocol, "Z2^64", call, threshold=committee.threshold, seed=seed, **options).words
+            return context.backend.run(committee.ring_protocol, "Z2^64", call, threshold=committee.threshold, seed=context.seed, **options).words
 
         with context.phase("secret"):
             run(sample_bits(size=16), persistence=share)

@@ -40,10 +40,10 @@ from itertools import pairwise
 
 from keyquorum._engine import budget_lift, budget_lift_tests, budget_residues
 from keyquorum.model.errors import PolicyError
+from keyquorum.sharing.budget import LIFT_VARIANCE, product_pads
 from keyquorum.sharing.lifted import mask_width
-from keyquorum.sharing.numbers.lift import LIFT_BITS, MERSENNE, input_bits
 
-from .budget import LIFT_VARIANCE, product_pads
+from .lift import LIFT_BITS, MERSENNE, input_bits
 
 WIDTHS = range(12, 3, -1)
 """Bits of a piece: the shorter, the better a lift hides it, and the more pieces there are."""
