@@ -12,6 +12,7 @@ from keyquorum.model.committee import Committee, Party
 from keyquorum.model.protocols import DEFAULT_COMMITTEE, default_threshold
 from keyquorum.parties import run_in_process
 from keyquorum.parties.context import PartyContext
+from keyquorum.plans.decrypt import Rounding
 from keyquorum.plans.decrypt import decrypt as _decrypt
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import encryption_of, scheme_of
@@ -47,12 +48,12 @@ def keygen_in_process(
     link: str | None = None,
 ) -> list[KeyMaterial[Any]]:
     """Makes a key among threads of this process; returns each party's part of the key. ``seed``: INSECURE, tests only."""
-    request.check_plan(committee)
 
     def job(context: PartyContext) -> KeyMaterial[Any]:
         context.seed = seed
         return scheme_of(request).generate(context, request)
 
+    request.check_plan(committee)
     return run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)
 
 
@@ -63,6 +64,7 @@ def decrypt_in_process(
     ciphertexts: Sequence[bytes],
     receiver: int = 0,
     rounding: str = "round_ltz_circuit",
+    *,
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
@@ -74,7 +76,7 @@ def decrypt_in_process(
 
     def job(context: PartyContext) -> Sequence[Decrypted] | None:
         mine = material[context.party]
-        return _decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
+        return _decrypt(context, mine.info, mine.shares, parsed, receiver, Rounding(rounding))
 
     warn_all(scheme_of(info).warnings(info))
     result = run_in_process(committee, job, backend=backend, mp_spdz=mp_spdz, link=link)[receiver]

@@ -10,7 +10,7 @@ from keyquorum.fhe.lwe import LweCiphertexts, encrypt
 from keyquorum.fhe.lwe_sets import LweParameters
 from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.decrypt import decrypt
+from keyquorum.plans.decrypt import Rounding, decrypt
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.schemes.lwe.key import LweKeyInfo, sharing_of
@@ -59,7 +59,7 @@ class LweDecryption(OnDealtKey):
         if self.pooled:
             pool_of_all(context, variant_for(context.committee, self.rounding, self.parameters, WIDTH, LEVELS), self.ciphertexts.count)
         purpose = "a toy" if self.pooled else ""
-        results = decrypt(context, self.info(), shares, [self.ciphertexts], self.receiver, self.rounding, pool=purpose, width=WIDTH, levels=LEVELS)
+        results = decrypt(context, self.info(), shares, [self.ciphertexts], self.receiver, Rounding(self.rounding, WIDTH, LEVELS), purpose)
         if results is None:
             return None
         assert isinstance(results[0], LweDecrypted)

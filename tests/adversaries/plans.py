@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from keyquorum.backends.base import ProgramOutput
+from keyquorum.backends.base import ONCE, ProgramOutput
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence, ProgramIO, run_program
 from keyquorum.fhe.parameters import ParameterSet
@@ -20,7 +20,7 @@ from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.committee import Committee, Party
 from keyquorum.model.protocols import PROTOCOLS, Protocol, default_threshold
 from keyquorum.parties.context import PartyContext
-from keyquorum.plans.decrypt import decrypt
+from keyquorum.plans.decrypt import Rounding, decrypt
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.programs import Call
@@ -152,7 +152,7 @@ class DeviatingBackend(Embedded):
         public = [word for word in (self.deviation.words("public", vector) for vector in options.pop("public", ())) if word is not None]
         if options.get("persistence") is not None:
             self.deviation.stored(options["persistence"])
-        self.deviation.opening_masks(options.get("masks"))
+        self.deviation.opening_masks(options.get("mode", ONCE).masks)
         return super().run(protocol, domain, call, private=private, public=public, **options)
 
 
@@ -252,7 +252,7 @@ class Decryption(OnDealtKey):
         purpose = "a toy" if self.pooled else ""
         if self.pooled:
             pool_of_all(context, variant_for(context.committee, self.rounding, self.parameters), self.parameters.ring_degree)
-        results = decrypt(context, info, list(shares), [self.ciphertext], self.receiver, self.rounding, pool=purpose)
+        results = decrypt(context, info, list(shares), [self.ciphertext], self.receiver, Rounding(self.rounding), purpose)
         if results is None:
             return None
         assert isinstance(results[0], SealDecrypted) and results[0].coefficients is not None

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends import ProgramOutput
+from keyquorum.backends.base import Mode
 from keyquorum.backends.mpspdz import commands, executable, party
 from keyquorum.backends.mpspdz.checkout import Checkout
 from keyquorum.backends.mpspdz.party import MpSpdz
@@ -291,7 +292,7 @@ def test_mistakes(tmp_path: Path) -> None:
         )
 
     for job, text in (
-        (asks(seed=b"x"), "test seed"),
+        (asks(mode=Mode(seed=b"x")), "test seed"),
         (asks(protocol="ring"), "3 parties"),
         (asks(domain="Z2^64"), "prime"),
     ):

@@ -20,6 +20,7 @@ from keyquorum.fhe.seal_format import SecretKey, read_ciphertext, read_plaintext
 from keyquorum.model.committee import Committee
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.plans.decrypt import Rounding
 from keyquorum.plans.decrypt import decrypt as joint_decrypt
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.decrypt import SealDecrypted
@@ -95,8 +96,8 @@ def decrypt_fixed(
     parsed = [read_ciphertext(material[0].info.parameters, data) for data in ciphertexts]
 
     def job(context: PartyContext) -> list[SealDecrypted] | None:
-        mine = material[context.party]
-        return joint_decrypt(context, mine.info, mine.shares, parsed, receiver, rounding)
+        mine, context.seed = material[context.party], seed
+        return joint_decrypt(context, mine.info, mine.shares, parsed, receiver, Rounding(rounding))
 
     results: list[SealDecrypted] = run_fixed(members, job, seed)[receiver]
     return results

@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.noise import galois_noise, relin_noise, zero_encryption_noise
@@ -201,9 +202,13 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
         persistence = Persistence()
         private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if context.party < contributors else None
         context.backend.run(
-            members.field_protocol, f"F_{q}", sample_ternary(contributors=contributors, N=size),
-            threshold=members.threshold, private=private, persistence=persistence, seed=seed,
-        )  # fmt: skip
+            members.field_protocol,
+            f"F_{q}",
+            sample_ternary(contributors=contributors, N=size),
+            private=private,
+            persistence=persistence,
+            mode=Mode(members.threshold, seed=seed),
+        )
         return persistence.words.copy()
 
     return reconstruct(members.protocol, members.threshold, run_fixed(members, job, seed), q)

@@ -34,6 +34,7 @@ import pytest
 from bench.baselines.toprf_lwe.keygen import GateRequest
 from bench.baselines.toprf_lwe.keygen import generate as generate_gates
 from keyquorum import api
+from keyquorum.backends.base import ONCE
 from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.committee import Committee
 from keyquorum.parties import PartyContext, mac_key
@@ -153,7 +154,7 @@ class _Backend:
         return getattr(self._core, name)
 
     def run(self, protocol: str, domain: str, call: Any, **options: Any) -> Any:
-        given = {name: value for name, value in options.items() if value is not None and name not in ("private", "public", "persistence")}
+        given = {name: value for name, value in vars(options.get("mode", ONCE)).items() if value is not None}
         given = {name: value for name, value in given.items() if (name, value) not in (("keep", False), ("context", b""))}
         shares = options.get("persistence")
         self._log.add("run", protocol, domain, call.program, call.words, sorted(given.items()))

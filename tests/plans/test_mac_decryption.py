@@ -100,7 +100,7 @@ def test_with_a_pool_as_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sc
 
     def job(context: PartyContext) -> Any:
         mine = material[context.party]
-        return decrypt(context, mine.info, mine.shares, parsed, 1, EXACT, pool="a test")
+        return decrypt(context, mine.info, mine.shares, parsed, 1, pool="a test")
 
     ends = run_in_process(members, job, timeout=120)
     assert ends[0] is None and np.array_equal(ends[1][0].coefficients, s.coefficients(ciphertext))
@@ -117,7 +117,7 @@ def test_a_pool_is_for_keys_with_a_secret_in_the_ring(tmp_path: Path) -> None:
 
     def job(context: PartyContext) -> Any:
         share = Persistence()
-        return decrypt(context, info, [share], [_parsed()], 0, EXACT, pool="a test")
+        return decrypt(context, info, [share], [_parsed()], 0, pool="a test")
 
     with pytest.raises(ParameterError, match="has no secret in the ring, which decryptions with a pool take: make a new key"):
         run_in_process(members, job, timeout=60)
@@ -139,7 +139,7 @@ def _run(change: Change = nothing, omitted: Sequence[str] = (), ring: bool = Tru
         info, shares = material[context.party].info, [share.copy() for share in material[context.party].shares]
         if not ring:
             info, shares = replace(info, ring_secret=False), shares[:-1]
-        found = decrypt(context, info, shares, parsed, HONEST, EXACT)
+        found = decrypt(context, info, shares, parsed, HONEST)
         return None if found is None else found[0].coefficients
 
     return ends_of(members, one, {CORRUPT: change}, omitted=omitted, silent=False)[HONEST], s.coefficients(ciphertext)

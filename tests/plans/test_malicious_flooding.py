@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine, api
+from keyquorum.backends.base import Mode
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.parameters import load
@@ -386,7 +387,7 @@ def test_a_decryption_that_fails_leaves_no_secrets(kind: Kind, monkeypatch: pyte
                 raise KeyQuorumError("no opening")
 
         with pytest.raises(KeyQuorumError, match="no opening") as error:
-            decrypt(deviating(context, broken), plan.info(), shares, [plan.ciphertext], RECEIVER, "round_ltz_circuit")
+            decrypt(deviating(context, broken), plan.info(), shares, [plan.ciphertext], RECEIVER)
         errors.append(error)
 
     monkeypatch.setattr(JointNoise, "__init__", made)
@@ -406,7 +407,7 @@ def test_noise_of_two_draws_is_refused(kind: Kind) -> None:
         draws = [JointNoise(context, n, 1000) for _ in range(2)]
         shares = dealt(context.session, protocol, f"F_{q}", t, 0, np.zeros(n, dtype=np.int64))
         draws[int(context.party == 1)].append_to(Run(context).field(q).shares(shares))
-        context.backend.run(protocol, f"F_{q}", flood_call(n), threshold=t, persistence=shares)
+        context.backend.run(protocol, f"F_{q}", flood_call(n), persistence=shares, mode=Mode(t))
 
     with pytest.raises(_engine.StoreError, match="not made together"):
         run_in_process(plan.committee, one)
@@ -422,7 +423,7 @@ def test_noise_of_two_laws_is_refused(kind: Kind, monkeypatch: pytest.MonkeyPatc
         shares = dealt(context.session, protocol, f"F_{q}", t, 0, np.zeros(n, dtype=np.int64))
         noise = JointNoise(context, n, other if context.party == 1 else 1000)
         noise.append_to(Run(context).field(q).shares(shares))
-        context.backend.run(protocol, f"F_{q}", flood_call(n), threshold=t, persistence=shares)
+        context.backend.run(protocol, f"F_{q}", flood_call(n), persistence=shares, mode=Mode(t))
         return noise._name
 
     (name,) = set(run_in_process(plan.committee, lambda context: one(context, 1000)))
@@ -461,7 +462,7 @@ def residuals(monkeypatch: pytest.MonkeyPatch, kind: Kind, runs: int, unknown: b
 
         local[context.party] = noise
         shares = [dealt(context.session, *sharing, kind[2], 0, np.array(plan.secret)) for sharing in plan.sharings()]
-        results = decrypt(context, plan.info(), shares, [plan.ciphertext], receiver, "round_ltz_circuit")
+        results = decrypt(context, plan.info(), shares, [plan.ciphertext], receiver)
         return known, None if results is None else coefficients(plan.parameters, results[0].plaintext)
 
     local: dict[int, Any] = {}

@@ -12,7 +12,7 @@ from keyquorum import api
 from keyquorum.fhe.seal_format import read_ciphertext
 from keyquorum.model.errors import ParameterError, PoolError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.plans.decrypt import decrypt
+from keyquorum.plans.decrypt import Rounding, decrypt
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool, pools_folder
@@ -63,7 +63,7 @@ def test_decryption_with_a_pool_is_seals(tmp_path: Path, scheme: str, protocol: 
 
         def job(context: PartyContext, parsed: Any = parsed, rounding: str = rounding, receiver: int = receiver) -> Any:
             mine = material[context.party]
-            return decrypt(context, mine.info, mine.shares, parsed, receiver, rounding, pool="test")
+            return decrypt(context, mine.info, mine.shares, parsed, receiver, Rounding(rounding), pool="test")
 
         results = run_in_process(members, job, timeout=120)
         assert all(r is None for i, r in enumerate(results) if i != receiver)

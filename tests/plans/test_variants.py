@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
+from keyquorum.backends.base import Mode
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LWE_SETS, encrypt, flooding_bits, lwe_parameters
@@ -117,7 +118,8 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
         backend = context.backend
         assert isinstance(backend, Embedded)
         runs = [
-            backend.run("semi2k", "Z2^1", and_triples(size=size, count=4), persistence=Persistence(), keep=True) for size in (500, 500, 500, 9000)
+            backend.run("semi2k", "Z2^1", and_triples(size=size, count=4), persistence=Persistence(), mode=Mode(keep=True))
+            for size in (500, 500, 500, 9000)
         ]
         [kept] = backend._kept.values()
         told: Counter[str] = Counter()

@@ -18,6 +18,7 @@ from bench.baselines.toprf_lwe.public import GateCiphertexts
 from bench.baselines.toprf_lwe.tables import gate_rounding, gate_tables
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from keyquorum import api
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.model import checkpoints
 from keyquorum.model.committee import Committee
@@ -61,7 +62,7 @@ class Toy:
         secret = Persistence()
         protocol = committee.ring_protocol
         assert protocol is not None
-        context.backend.run(protocol, TOY.domain, sample_bits(size=TOY.dimension), threshold=committee.threshold, persistence=secret)
+        context.backend.run(protocol, TOY.domain, sample_bits(size=TOY.dimension), persistence=secret, mode=Mode(committee.threshold))
         self.secret, group = secret.words.copy(), pool_group(context)
         self.kind = gate_tables(committee, TOY, KEY_ID, FORMS, 2 * GATES, self.secret)
         rounding_kind = gate_rounding(committee, TOY, rounding)

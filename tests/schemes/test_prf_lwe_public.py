@@ -14,6 +14,7 @@ from bench.baselines.toprf_lwe.parameters import NAMES, gate_parameters
 from bench.baselines.toprf_lwe.public import GateCiphertexts, GatePublicKey, failure_bits, make_public_key, public_deviation, samples_of
 from bench.baselines.toprf_lwe.stored import load_gate_key
 from keyquorum import api
+from keyquorum.backends.base import Mode
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.parties import run_in_process
@@ -85,8 +86,8 @@ def with_public_key(context: PartyContext, toy: Toy) -> GatePublicKey:
     protocol = context.committee.ring_protocol
     assert protocol is not None
 
-    def run(call: Any, **options: Any) -> Any:
-        return context.backend.run(protocol, TOY.domain, call, threshold=context.committee.threshold, **options).words
+    def run(call: Any, seed: bytes | None = None, **files: Any) -> Any:
+        return context.backend.run(protocol, TOY.domain, call, **files, mode=Mode(context.committee.threshold, seed=seed)).words
 
     return make_public_key(run, TOY, toy.secret, context.session.toss(SEED))
 

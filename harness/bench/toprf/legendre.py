@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from keyquorum._engine import legendre_symbols
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
@@ -44,10 +45,10 @@ def legendre_job(context: PartyContext, job: Json) -> Json:
     def once() -> Once[Persistence]:
         """Points, constant terms and coefficients, all random."""
         file = Persistence()
-        context.backend.run(protocol, domain, legendre_keys(bits=layout.length, degree=1), persistence=file, keep=True)
+        context.backend.run(protocol, domain, legendre_keys(bits=layout.length, degree=1), persistence=file, mode=Mode(keep=True))
 
         def online() -> Persistence:
-            context.backend.run(protocol, domain, call, persistence=file, keep=True)
+            context.backend.run(protocol, domain, call, persistence=file, mode=Mode(keep=True))
             return file
 
         return Once(online)

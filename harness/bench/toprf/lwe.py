@@ -8,6 +8,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.plain import Json
@@ -60,7 +61,7 @@ def toprf_lwe_job(context: PartyContext, job: Json) -> Json:
             offline.append(time.perf_counter() - start)
             made = _since(context, before)
             blocks = Persistence()
-            context.backend.run(protocol, BITS, signatures.sample_bits(size=BLOCK), persistence=blocks, keep=True)
+            context.backend.run(protocol, BITS, signatures.sample_bits(size=BLOCK), persistence=blocks, mode=Mode(keep=True))
             with tables.claimed(1, "a block") as items, masks.claimed(evaluator.decryptions, "a block") as claimed:
                 given, bound = items.take(1)
                 common_start(context)
@@ -95,7 +96,7 @@ def _difference(context: PartyContext, protocol: str, blocks: Persistence, keys:
     file = Persistence.from_words(np.concatenate([blocks.words, keys.words], axis=1))
     layout = Layout(blocks=BLOCK, keys=keys.length)
     call = signatures.aes_blocks(size=1, direction="encrypt", destination="share", blocks=layout["blocks"], keys=layout["keys"])
-    context.backend.run(protocol, BITS, call, persistence=file, keep=True)
+    context.backend.run(protocol, BITS, call, persistence=file, mode=Mode(keep=True))
     return open_masked_bits(lambda call, **options: context.backend.run(protocol, BITS, call, **options).words, result, file.tail(BLOCK))
 
 

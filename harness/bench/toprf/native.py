@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED_RING, RING_WITH_MACS
 from keyquorum.model.errors import KeyQuorumError
@@ -35,7 +36,7 @@ class Cipher:
 
     def _made(self, call: Call) -> Persistence:
         shares = Persistence()
-        self._context.backend.run(self._protocol, self._domain, call, persistence=shares, keep=True)
+        self._context.backend.run(self._protocol, self._domain, call, persistence=shares, mode=Mode(keep=True))
         return shares
 
     def blocks(self) -> Persistence:
@@ -67,7 +68,7 @@ class Cipher:
     def run(self, direction: Direction, file: Persistence) -> Persistence:
         """The results of a batch."""
         start = file.length
-        self._context.backend.run(self._protocol, self._domain, self.call(direction), persistence=file, keep=True)
+        self._context.backend.run(self._protocol, self._domain, self.call(direction), persistence=file, mode=Mode(keep=True))
         width = file.element_words
         made = Persistence.from_words(file.words[:, start * width :].copy(), width)
         made.bind(self._protocol, self._domain)

@@ -71,6 +71,27 @@ def _wipe_copy(copy: Words, words: Unsigned) -> None:
         copy.fill(0)
 
 
+@dataclass(frozen=True)
+class Mode:
+    """How a program runs. Only the embedded backend has ``seed``, ``context`` and ``masks``."""
+
+    threshold: int | None = None
+    """The threshold of the shares; None: the default of the protocol."""
+    seed: bytes | None = None
+    """INSECURE, tests: all randomness is drawn from it."""
+    keep: bool = False
+    """Without it, parties compare program and arguments before each run, in one exchange. With it, they compare protocol and domain once, and use the same
+    engine for this and later runs with ``keep``. It is for callers that have compared their work already, or that compare it by ``context``."""
+    context: bytes = b""
+    """The context that is bound to the messages of the run. Parties with different contexts refuse each other's messages."""
+    masks: OpeningMasks | None = None
+    """For protocols with MACs, what openings take, from a pool. Then checks of openings are deferred, which the header of the program must allow
+    (``checks: deferred``), and the words are returned when all are verified."""
+
+
+ONCE = Mode()
+
+
 class Backend(ABC):
     """Runs programs at one party, jointly with the backends of the other parties. Party numbers are those of the committee or of a subset."""
 
@@ -87,25 +108,15 @@ class Backend(ABC):
         domain: str,
         call: Call,
         *,
-        threshold: int | None = None,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
         persistence: Persistence | None = None,
-        seed: bytes | None = None,
-        keep: bool = False,
-        context: bytes = b"",
-        masks: OpeningMasks | None = None,
+        mode: Mode = ONCE,
     ) -> ProgramOutput:
         """Runs one program (a call of :mod:`keyquorum.programs.signatures`). Every party calls this with the same call and protocol.
 
         ``private``: this party's input words, in the order in which the program asks for them. ``public``: the words of
-        ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to. ``seed``: INSECURE,
-        tests. ``keep``: without it, parties compare program and arguments before each run, in one exchange. With it, they compare
-        protocol and domain once, and use the same engine for this and later runs with ``keep``. It is for callers that have compared their work
-        already, or that compare it by ``context``: the context that is bound to the messages of the run. Parties with different
-        contexts refuse each other's messages. Only the embedded backend has contexts. ``masks``: for protocols with MACs, what openings take, from a pool; then checks
-        of openings are deferred, which the header of the program must allow (``checks: deferred``), and the words are returned when all are verified. Only the
-        embedded backend has this.
+        ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to.
         """
 
     def among(self, members: Sequence[int]) -> Backend:

@@ -14,7 +14,7 @@ from keyquorum.model.resources import program_path
 from keyquorum.programs import Call
 from keyquorum.programs.header import header
 
-from .base import Backend, Ints, OpeningMasks, ProgramOutput
+from .base import ONCE, Backend, Ints, Mode, ProgramOutput
 
 NO_WORDS: Ints = np.empty(0, dtype=np.int64)
 
@@ -38,41 +38,39 @@ class Embedded(Backend):
         domain: str,
         call: Call,
         *,
-        threshold: int | None = None,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
         persistence: Persistence | None = None,
-        seed: bytes | None = None,
-        keep: bool = False,
-        context: bytes = b"",
-        masks: OpeningMasks | None = None,
+        mode: Mode = ONCE,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
         words, path = call.words, program_path(call.program)
         inputs, shares = NO_WORDS if private is None else private, Persistence() if persistence is None else persistence
-        which, kept = (protocol, domain, threshold), None
-        if keep and seed is None:
+        which, kept = (protocol, domain, mode.threshold), None
+        if mode.keep and mode.seed is None:
             # Removed while it is used: an engine on which a program failed is not used again.
-            self.open_kept(protocol, domain, threshold)
+            self.open_kept(*which)
             kept = self._kept.pop(which)
-        engine = self.session.engine(protocol, domain, " ".join([call.program, *words]), threshold, seed) if kept is None else kept.engine
-        if context:
-            engine.bind_context(context)
-        if masks is not None:
+        engine = (
+            kept.engine if kept is not None else self.session.engine(protocol, domain, " ".join([call.program, *words]), mode.threshold, mode.seed)
+        )
+        if mode.context:
+            engine.bind_context(mode.context)
+        if mode.masks is not None:
             if header(call.program).value("checks") != "deferred":
                 raise ProgramError(
                     f"{call.program}: its checks cannot be deferred: a header with `checks: deferred` says that all it opens is under one-time masks"
                 )
             shares.check(engine, 0, 0)
             engine.defer_checks(True)
-            masks.give(engine)
+            mode.masks.give(engine)
         if kept is None:
             io = ProgramIO(private_inputs=inputs, public_inputs=list(public), persistence=shares)
             run_program(engine, path, words, io)
             outputs = io.file_outputs
         else:
             outputs = kept.outputs(path, words, inputs, public, shares)
-        if masks is not None:
+        if mode.masks is not None:
             engine.defer_checks(False)  # nothing is returned before all is verified
         spent, unused = engine.spent()
         if kept is not None:

@@ -100,7 +100,7 @@ class PartyContext:
     """One party's session, committee, backend and reporting during a job."""
 
     seed: bytes | None = None
-    """INSECURE, tests: from which the engines of all programs draw. Without it all randomness is the operating system's."""
+    """INSECURE, tests: the randomness of all programs of the job is drawn from it. Set before the first program."""
 
     def __init__(
         self,

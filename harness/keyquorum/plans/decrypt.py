@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum.dsl import Persistence
@@ -19,7 +20,7 @@ from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import encryption_of
-from keyquorum.schemes.base import EXACT, Decrypted
+from keyquorum.schemes.base import EXACT, AnyEncryption, Decrypted
 from keyquorum.schemes.counts import claim_decryptions, decryptions_used
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
@@ -38,37 +39,52 @@ RESULTS = "results"
 """Folder of a key for results that cannot be written to their paths."""
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """How phases are rounded. ``width``, ``levels``: bits of a block and levels of the tables of round_ltz_table."""
+
+    name: str = EXACT
+    width: int = 8
+    levels: int = 2
+
+    @staticmethod
+    def of(job: Json) -> Rounding:
+        """The rounding of a job; jobs for roundings without tables need not have width and levels."""
+        width, levels = job.get("width", 8), job.get("levels", 2)
+        if type(width) is not int or type(levels) is not int:
+            raise ParameterError("the decrypt job has tables of no whole width and levels: write the job file again")
+        return Rounding(job["rounding"], width, levels)
+
+    def variant(self, committee: Committee, info: KeyInfo) -> Variant:
+        """The rounding with the preprocessing of a committee, for a key. Raises ParameterError for a committee that cannot round so."""
+        return variant_for(committee, self.name, info.parameters, self.width, self.levels)
+
+
+EXACTLY = Rounding()
+
+
 def decrypt(
-    context: PartyContext,
-    info: KeyInfo,
-    shares: Sequence[Persistence],
-    ciphertexts: Sequence[object],
-    receiver: int,
-    rounding: str = EXACT,
+    context: PartyContext, info: KeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[object], receiver: int, rounding: Rounding = EXACTLY,
     pool: str = "",
-    width: int = 8,
-    levels: int = 2,
-) -> Sequence[Decrypted] | None:
+) -> Sequence[Decrypted] | None:  # fmt: skip
     """Decrypts ciphertexts (contents of files, :meth:`.Scheme.read_ciphertext`) to ``receiver``; every party calls this. Returns None at the others.
 
-    ``pool``: take the masks from a pool; a text that identifies this request, the same at all parties. Empty: they are made for it. ``width``, ``levels``: of tables.
+    ``pool``: take the masks from a pool; a text that identifies this request, the same at all parties. Empty: they are made for it.
     All ciphertexts are processed in the same rounds. Decryptions that are counted must have been claimed (:func:`.claim_decryptions`) before.
     """
     scheme = encryption_of(info)
     check_verified(context.committee, scheme)
-    scheme.check_decryption(info, ciphertexts, receiver, rounding)
+    scheme.check_decryption(info, ciphertexts, receiver, rounding.name)
     if not ciphertexts:
         return [] if context.party == receiver else None
     if not pool and not scheme.pooled(info, False):
-        return scheme.decrypt_without_pool(context, info, shares, ciphertexts, receiver, rounding)
-    variant = variant_for(context.committee, rounding, info.parameters, width, levels)
-    return _with_pool(context, info, shares, ciphertexts, receiver, variant, pool)
+        return scheme.decrypt_without_pool(context, info, shares, ciphertexts, receiver, rounding.name)
+    return _with_pool(context, info, shares, ciphertexts, receiver, rounding.variant(context.committee, info), pool)
 
 
 def _with_pool(
-    context: PartyContext, info: KeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[object], receiver: int, variant: Variant,
-    purpose: str,
-) -> Sequence[Decrypted] | None:  # fmt: skip
+    context: PartyContext, info: KeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[object], receiver: int, variant: Variant, purpose: str
+) -> Sequence[Decrypted] | None:
     scheme, group = encryption_of(info), pool_group(context)
     if receiver not in group.numbers:
         raise ParameterError(f"party {receiver} does not round: choose a receiver from 0 to {len(group.numbers) - 1}")
@@ -83,9 +99,7 @@ def _with_pool(
     return None if words is None or context.party != receiver else scheme.plaintexts(info, ciphertexts, words[0])
 
 
-def _rounded(
-    context: PartyContext, group: RoundingGroup, variant: Variant, z: Words, purpose: str, receiver: int,
-) -> Words | None:  # fmt: skip
+def _rounded(context: PartyContext, group: RoundingGroup, variant: Variant, z: Words, purpose: str, receiver: int) -> Words | None:
     """Rounds phases with items of the pool, or without a purpose with items that are made for them."""
     if purpose:
         pool = Pool(context, group, variant)
@@ -126,43 +140,63 @@ def read_ciphertexts(info: KeyInfo, paths: Sequence[Path], digests: Sequence[str
     return ciphertexts
 
 
-def tables_of(job: Json) -> tuple[int, int]:
-    """Width and levels of the tables of a job's rounding; jobs for roundings without tables need not have them."""
-    width, levels = job.get("width", 8), job.get("levels", 2)
-    if type(width) is not int or type(levels) is not int:
-        raise ParameterError("the decrypt job has tables of no whole width and levels: write the job file again")
-    return width, levels
+@dataclass(frozen=True)
+class _Asked:
+    """What a job asks of a party, read from the job and the folder of the key."""
+
+    folder: Path
+    stored: KeyInfo
+    info: KeyInfo
+    receiver: int
+    rounding: Rounding
+    inputs: list[Path]
+    outputs: list[Path]
+
+    @staticmethod
+    def of(committee: Committee, party: int, job: Json) -> _Asked:
+        """What the job asks of a party."""
+        folder = committee.key_folder(party, job["key"])
+        stored, receiver = load_key_as(committee, folder), committee.index_of(job["receiver"])
+        paths = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
+        return _Asked(folder, stored, info_in(stored, committee), receiver, Rounding.of(job), *paths)
+
+    @property
+    def scheme(self) -> AnyEncryption:
+        """The scheme of the key."""
+        return encryption_of(self.info)
+
+    def ciphertexts(self, job: Json) -> list[object]:
+        """The ciphertexts of the job. Raises an error for those that are not decrypted, or not approved."""
+        found = read_ciphertexts(self.info, self.inputs, job["sha256"], self.rounding.name)
+        self.scheme.check_decryption(self.info, found, self.receiver, self.rounding.name)
+        self.scheme.check_accepted(self.folder, self.info, self.inputs, job["sha256"])
+        return found
 
 
 def check_decrypt(committee: Committee, party: int, job: Json) -> None:
     """The checks of the job ``decrypt`` that a party makes alone, before it connects: a party that cannot take part says so at once.
 
     Key, ciphertexts, shares, approvals, the count of decryptions, and where the receiver would write. No check of the plan is replaced."""
-    folder = committee.key_folder(party, job["key"])
-    stored, receiver = load_key_as(committee, folder), committee.index_of(job["receiver"])
-    info = info_in(stored, committee)
-    scheme, (width, levels) = encryption_of(info), tables_of(job)
+    asked = _Asked.of(committee, party, job)
+    info, scheme = asked.info, asked.scheme
     check_verified(committee, scheme)
     require_embedded(committee, job["backend"])
-    inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
     if _checks_noise(job):
         refuse_noise_check(committee, info, job["backend"])
     if scheme.pooled(info, bool(job.get("pool"))):
-        variant_for(committee, job["rounding"], info.parameters, width, levels)
-    ciphertexts = read_ciphertexts(info, inputs, job["sha256"], job["rounding"])
-    scheme.check_decryption(info, ciphertexts, receiver, job["rounding"])
-    scheme.check_accepted(folder, info, inputs, job["sha256"])
-    for share in load_shares_as(committee, folder, stored, party, scheme.vectors_needed(info, ciphertexts), job["backend"]):
+        asked.rounding.variant(committee, info)
+    ciphertexts = asked.ciphertexts(job)
+    for share in load_shares_as(committee, asked.folder, asked.stored, party, scheme.vectors_needed(info, ciphertexts), job["backend"]):
         share.wipe()
     limit = info.most_decryptions(EXACT)
     if limit is not None:
-        used = decryptions_used(folder, info)
+        used = decryptions_used(asked.folder, info)
         if used + len(ciphertexts) > limit:
             raise PolicyError(
                 f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {len(ciphertexts)} more are refused; make a new key"
             )
-    if party == receiver:
-        _check_outputs(outputs)
+    if party == asked.receiver:
+        _check_outputs(asked.outputs)
 
 
 def _checks_noise(job: Json) -> bool:
@@ -192,34 +226,29 @@ def decrypt_job(context: PartyContext, job: Json) -> Json:
     parties that decrypt without the others), and under ``local`` the paths: ``ciphertexts``, ``outputs``
     (written by the receiver, 0600, and reserved before anything is counted)."""
     committee, party = context.committee, context.party
-    folder = committee.key_folder(party, job["key"])
-    stored, receiver = load_key_as(committee, folder), committee.index_of(job["receiver"])
-    info = info_in(stored, committee)
-    scheme, (width, levels) = encryption_of(info), tables_of(job)
-    compare_key(context, folder, stored)
-    inputs, outputs = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
-    ciphertexts = read_ciphertexts(info, inputs, job["sha256"], job["rounding"])
-    scheme.check_decryption(info, ciphertexts, receiver, job["rounding"])
+    asked = _Asked.of(committee, party, job)
+    folder, info, scheme, inputs, outputs = asked.folder, asked.info, asked.scheme, asked.inputs, asked.outputs
+    compare_key(context, folder, asked.stored)
+    ciphertexts = asked.ciphertexts(job)
     warn_all(scheme.warnings(info))
-    warn_of_rounding(job["rounding"], info.parameters)
-    scheme.check_accepted(folder, info, inputs, job["sha256"])
-    receives = party == receiver
+    warn_of_rounding(asked.rounding.name, info.parameters)
+    receives = party == asked.receiver
     if receives and set(outputs) & set(inputs):
         raise OutputError(f"{next(p for p in outputs if p in inputs)}: is a ciphertext of this job: name another output")
     sizes = [scheme.plaintext_size(info, ciphertext) for ciphertext in ciphertexts]
     # Before anything is counted: a result that cannot be written would be lost.
     with reserved(outputs if receives else [], sizes if receives else [], folder / RESULTS) as reservations:
         with context.phase("load"):
-            shares = load_shares_as(committee, folder, stored, party, scheme.vectors_needed(info, ciphertexts), job["backend"])
-            most = info.most_decryptions(job["rounding"])
+            shares = load_shares_as(committee, folder, asked.stored, party, scheme.vectors_needed(info, ciphertexts), job["backend"])
+            most = info.most_decryptions(asked.rounding.name)
             if most is not None:
                 claim_decryptions(context, folder, info, len(ciphertexts), most)
         if _checks_noise(job):
             refuse_noise_check(committee, info, job["backend"])
-            check_noise(context, folder, info, shares, ciphertexts, receiver)
+            check_noise(context, folder, info, shares, ciphertexts, asked.receiver)
         pooled = scheme.pooled(info, bool(job.get("pool")))
         pool = hashlib.sha256("".join(job["sha256"]).encode()).hexdigest() if pooled else ""
-        results = decrypt(context, info, shares, ciphertexts, receiver, job["rounding"], pool=pool, width=width, levels=levels)
+        results = decrypt(context, info, shares, ciphertexts, asked.receiver, asked.rounding, pool)
         for share in shares:
             share.wipe()
         if results is not None:
@@ -229,4 +258,4 @@ def decrypt_job(context: PartyContext, job: Json) -> Json:
     return {"key_id": info.key_id, "count": len(ciphertexts), "receiver": job["receiver"], **written}
 
 
-__all__ = ["RESULTS", "Decrypted", "check_decrypt", "decrypt", "decrypt_job", "load_shares", "local_paths", "read_ciphertexts"]
+__all__ = ["RESULTS", "Decrypted", "Rounding", "check_decrypt", "decrypt", "decrypt_job", "load_shares", "local_paths", "read_ciphertexts"]

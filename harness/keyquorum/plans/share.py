@@ -14,6 +14,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
@@ -107,7 +108,7 @@ def share_vector(context: PartyContext, vector: SecretVector, members: int, shar
             call = lisss_share(parties=committee.size, members=members, size=size, first=first, count=min(step, len(subsets) - first))
             try:
                 opened = context.backend.run(
-                    protocol, vector.domain, call, threshold=committee.threshold, private=private.view(np.int64), persistence=key
+                    protocol, vector.domain, call, private=private.view(np.int64), persistence=key, mode=Mode(committee.threshold)
                 ).words
                 rows[chooses] = private.reshape(-1, size)
                 rows[~chooses] = opened.view(np.uint64).reshape(-1, size)

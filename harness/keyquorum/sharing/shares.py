@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import JointIntegers
-from keyquorum.backends.base import Backend, OpeningMasks
+from keyquorum.backends.base import Backend, Mode, OpeningMasks
 from keyquorum.dsl import Persistence
 from keyquorum.dsl.persistence import KeyTest
 from keyquorum.model.domains import Domain, Field, Ring, Sharing
@@ -83,8 +83,8 @@ class DomainRun:
         if self.pause is not None:
             self.pause()
         return self.backend.run(
-            *self.sharing, call, threshold=self.threshold, private=private, public=public, persistence=file, seed=self.context.seed, keep=keep,
-            context=purpose, masks=masks,
+            *self.sharing, call, private=private, public=public, persistence=file,
+            mode=Mode(self.threshold, self.context.seed, keep, purpose, masks),
         ).words  # fmt: skip
 
     def shares(self, file: Persistence | None = None, **lengths: int) -> Shares:

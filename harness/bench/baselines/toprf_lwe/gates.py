@@ -14,6 +14,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
@@ -153,7 +154,7 @@ def _shared(context: PartyContext, own: bytes | None, count: int) -> Bytes:
     assert protocol is not None
     try:
         call = sum_inputs(contributors=committee.size, size=private.size)
-        context.backend.run(protocol, BITS, call, threshold=committee.threshold, private=private, persistence=shares)
+        context.backend.run(protocol, BITS, call, private=private, persistence=shares, mode=Mode(committee.threshold))
         return blocks_of(shares.words)
     finally:
         shares.wipe()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
@@ -74,7 +75,7 @@ def generate(context: PartyContext, request: GateRequest) -> KeyMaterial[GateKey
 
 
 def _run(context: PartyContext, protocol: str, domain: str, call: Call, **options: Any) -> NDArray[np.int64]:
-    return context.backend.run(protocol, domain, call, threshold=context.committee.threshold, seed=context.seed, **options).words
+    return context.backend.run(protocol, domain, call, **options, mode=Mode(context.committee.threshold, seed=context.seed)).words
 
 
 def _encrypt_bits(

@@ -24,7 +24,7 @@ from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import Protocol
 from keyquorum.programs import Call
 
-from ..base import Backend, Ints, OpeningMasks, ProgramOutput
+from ..base import ONCE, Backend, Ints, Mode, ProgramOutput
 from . import commands
 from .certificates import make_certificate, trust_certificate
 from .checkout import Checkout, check_parties, protocol_named
@@ -105,24 +105,20 @@ class MpSpdz(Backend):
         domain: str,
         call: Call,
         *,
-        threshold: int | None = None,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
         persistence: Persistence | None = None,
-        seed: bytes | None = None,
-        keep: bool = False,
-        context: bytes = b"",
-        masks: OpeningMasks | None = None,
+        mode: Mode = ONCE,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
-        if seed is not None:
+        if mode.seed is not None:
             raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
-        if context:
+        if mode.context:
             raise ParameterError("MP-SPDZ cannot bind a context to its messages: use the embedded engine")
-        if masks is not None:
+        if mode.masks is not None:
             raise ParameterError("MP-SPDZ takes no stored masks of openings: use the embedded engine")
         entry, where, words = protocol_named(protocol), word_domain(domain), list(call.words)
-        t = threshold if entry.chooses_threshold else None
+        t = mode.threshold if entry.chooses_threshold else None
         check_parties(entry, self._parties, t)
         folder = self._working_folder()
         name = self._compile(folder, entry, where, call.program, words)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence, wiped_on_failure
 from keyquorum.fhe.lwe import LweCiphertexts, Words
 from keyquorum.fhe.seeded_files import SEED_BYTES
@@ -37,7 +38,7 @@ def encrypt_shared_bits(context: PartyContext, info: TfheKeyInfo, secret: Words,
 
     def run(where: str, call: Call, share: Persistence, public: Sequence[Words] = ()) -> Words:
         words = [part.reshape(-1).view(np.int64) for part in public]
-        return context.backend.run(protocol, where, call, threshold=committee.threshold, public=words, persistence=share).words.view(np.uint64)
+        return context.backend.run(protocol, where, call, public=words, persistence=share, mode=Mode(committee.threshold)).words.view(np.uint64)
 
     seed = context.session.toss(SEED_BYTES)
     hidden, noise = Persistence(), Persistence()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from keyquorum.backends.base import Mode
 from keyquorum.dsl import Persistence
 from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, pack, unpack
 from keyquorum.fhe.lwe_public import LwePublicKey, expand_mask
@@ -111,7 +112,7 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
 
         def run(call: Call, **options: Any) -> Any:
             assert committee.ring_protocol is not None
-            return context.backend.run(committee.ring_protocol, "Z2^64", call, threshold=committee.threshold, seed=context.seed, **options).words
+            return context.backend.run(committee.ring_protocol, "Z2^64", call, **options, mode=Mode(committee.threshold, seed=context.seed)).words
 
         with context.phase("secret"):
             run(sample_bits(size=16), persistence=share)
@@ -177,7 +178,7 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
         protocol = context.committee.ring_protocol
         assert protocol is not None
         with context.phase("phase"):
-            context.backend.run(protocol, "Z2^64", call, threshold=info.threshold, public=joined.words(128), persistence=working, keep=keep)
+            context.backend.run(protocol, "Z2^64", call, public=joined.words(128), persistence=working, mode=Mode(info.threshold, keep=keep))
         return working.tail(joined.count)
 
     def plaintexts(self, info: ToyKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> list[Decrypted]:
