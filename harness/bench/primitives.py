@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from keyquorum.backends.mpspdz import Checkout, run_program
+from keyquorum.backends.mpspdz import Checkout, Players, Way, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.dsl import ProgramIO
 from keyquorum.dsl import run_program as run_embedded
@@ -135,8 +135,8 @@ def theirs(asked: Primitive, repeats: int, checkout: Checkout, peer: Protocol | 
         for i in range(1 + count):  # the first run compiles
             before = os.times()
             run = run_program(
-                checkout, entry, asked.parties, asked.domain, program, [items], folder=folder, compiled=i > 0,
-                compiler=split_options(protocol, asked.parties), threshold=1 if entry.chooses_threshold else None,
+                Players(checkout, entry, asked.parties, asked.domain, 1 if entry.chooses_threshold else None), program, [items],
+                way=Way(folder=folder, compiler=split_options(protocol, asked.parties), compiled=i > 0),
             )  # fmt: skip
             after = os.times()
             timer = run.result.timers.get(1)

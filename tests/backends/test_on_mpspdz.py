@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum.backends.mpspdz import Checkout, MpSpdzRun, run_program
+from keyquorum.backends.mpspdz import Checkout, Given, MpSpdzRun, Players, Way, run_program
 from keyquorum.dsl import Persistence
 from keyquorum.fhe import seal
 from keyquorum.model.errors import BurnedKeyError, PartyError, ProgramError
@@ -59,9 +59,11 @@ def program(folder: Path, text: str) -> Path:
     return path
 
 
-def ran(folder: Path, sharing: tuple[str, int, str], text: str, **options: Any) -> MpSpdzRun:
+def ran(folder: Path, sharing: tuple[str, int, str], text: str, link: Any = None, **given: Any) -> MpSpdzRun:
     protocol, parties, domain = sharing
-    return run_program(Checkout.find(), protocol, parties, domain, program(folder, text), timeout=120, **options)
+    return run_program(
+        Players(Checkout.find(), protocol, parties, domain, link=link), program(folder, text), given=Given(**given), way=Way(timeout=120)
+    )
 
 
 def modulus(domain: str) -> int:
@@ -154,7 +156,7 @@ def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     text = "@while_do(lambda i: i >= 0, regint(0))\ndef _(i):\n    return (i + 1) % 10\n"
     start = time.monotonic()
     with pytest.raises(ProgramError, match="took longer than 4 s"):
-        run_program(Checkout.find(), "semi", 2, f"F_{Q60}", program(tmp_path, text), timeout=4)
+        run_program(Players(Checkout.find(), "semi", 2, f"F_{Q60}"), program(tmp_path, text), way=Way(timeout=4))
     assert time.monotonic() - start < 20
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from keyquorum import api
-from keyquorum.backends.mpspdz import Checkout, run_program
+from keyquorum.backends.mpspdz import Checkout, Players, Way, run_program
 from keyquorum.backends.mpspdz.relay import BURST_BYTES, Bucket, Echo, Relay, Relays, own_delay, round_trip
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.links import Link, parse
@@ -242,7 +242,7 @@ def test_programs_on_mp_spdz_are_shaped(meeting: tuple[Path, Path]) -> None:
     for rtt in (30, 80):
 
         def measure(rtt: int = rtt) -> float:
-            done = run_program(Checkout.find(checkout), "semi", 2, "F_65537", program, link=parse(f"rtt={rtt}"), timeout=30)
+            done = run_program(Players(Checkout.find(checkout), "semi", 2, "F_65537", link=parse(f"rtt={rtt}")), program, way=Way(timeout=30))
             assert done.result.total.rounds == 7 and done.seconds == 0.5
             return float(done.outputs[1][0])
 
@@ -254,8 +254,8 @@ def test_failures_behind_a_relay_are_told(tmp_path: Path) -> None:
     program.write_text('if party == 1:\n    sys.exit("what(): the disk is full")\ntime.sleep(20)\n')
     start = time.monotonic()
     with pytest.raises(ProgramError, match="the disk is full"):
-        run_program(Checkout.find(fake_checkout(tmp_path / "mp")), "semi", 2, "F_65537", program, link=parse("lan"), timeout=60)
+        run_program(Players(Checkout.find(fake_checkout(tmp_path / "mp")), "semi", 2, "F_65537", link=parse("lan")), program, way=Way(timeout=60))
     assert time.monotonic() - start < 15
     program.write_text("time.sleep(20)\n")
     with pytest.raises(ProgramError, match="took longer than 1 s"):
-        run_program(Checkout.find(tmp_path / "mp"), "semi", 2, "F_65537", program, link=parse("lan"), timeout=1)
+        run_program(Players(Checkout.find(tmp_path / "mp"), "semi", 2, "F_65537", link=parse("lan")), program, way=Way(timeout=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from keyquorum.backends.mpspdz import Checkout, run_program
+from keyquorum.backends.mpspdz import Checkout, Given, Players, Way, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.model.errors import ProgramError
 
@@ -31,8 +31,8 @@ class MpSpdz:
             options += ["-Z", "3"]  # as for ring, where it is the default
         try:
             run = run_program(
-                self.checkout, target.protocol, target.parties, target.domain.name, path,
-                private=private or {}, listed=list(listed), compiler=options, folder=self.folder, timeout=300,
+                Players(self.checkout, target.protocol, target.parties, target.domain.name), path,
+                given=Given(private or {}, listed=list(listed)), way=Way(300, self.folder, options),
             )  # fmt: skip
         except ProgramError as error:
             return Observed(error=str(error))

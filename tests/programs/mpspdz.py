@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from keyquorum.backends.mpspdz import Checkout, MpSpdzRun, run_program
+from keyquorum.backends.mpspdz import Checkout, Given, MpSpdzRun, Players, Way, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from numpy.typing import NDArray
 
@@ -29,13 +29,13 @@ class MpSpdz:
         self.deal.write_text(DEAL)
         self.open.write_text(OPEN)
 
-    def call(self, program: str | Path, args: list[str], private: Mapping[int, Any], **options: Any) -> MpSpdzRun:
+    def call(self, program: str | Path, args: list[str], private: Mapping[int, Any], compiler: Sequence[str] = (), **given: Any) -> MpSpdzRun:
         """Runs a program."""
         b = self.backend
         threshold = b.threshold if b.protocol == "shamir" else None
         return run_program(
-            self.checkout, b.protocol, b.parties, b.domain, program, args, private=private, threshold=threshold,
-            timeout=240, folder=self.work, **options,
+            Players(self.checkout, b.protocol, b.parties, b.domain, threshold), program, args, Given(private, **given),
+            Way(240, self.work, compiler),
         )  # fmt: skip
 
     def run(

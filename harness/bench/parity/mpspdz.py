@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from keyquorum.backends.mpspdz import Checkout, run_program
+from keyquorum.backends.mpspdz import Checkout, Given, Players, Way, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.dsl import Persistence
 
@@ -37,19 +37,9 @@ class MpSpdzRows:
         seconds = []
         for i in range(self.repeats):
             run = run_program(
-                self.checkout,
-                self.protocol,
-                self.parties,
-                case.domain,
-                case.program,
-                case.args,
-                private=case.private,
-                public=() if case.public is None else case.public,
-                shares=shares,
-                timeout=self.timeout,
-                folder=self.folder,
-                compiled=i > 0,
-            )
+                self._players(case), case.program, case.args, Given(case.private, () if case.public is None else case.public, shares=shares),
+                Way(self.timeout, self.folder, compiled=i > 0),
+            )  # fmt: skip
             seconds.append(run.seconds)
         appended: list[int] = []
         if case.appended:
@@ -62,31 +52,14 @@ class MpSpdzRows:
         if case.shares is None:
             return None
         values = [int(v) for v in centred(case.shares.tolist(), case.modulus)]
-        run = run_program(
-            self.checkout,
-            self.protocol,
-            self.parties,
-            case.domain,
-            self._deal,
-            [len(values)],
-            private={0: values},
-            timeout=self.timeout,
-            folder=self.folder,
-        )
+        run = run_program(self._players(case), self._deal, [len(values)], Given({0: values}), Way(self.timeout, self.folder))
         return run.shares
 
+    def _players(self, case: Case) -> Players:
+        return Players(self.checkout, self.protocol, self.parties, case.domain)
+
     def _words(self, case: Case, program: str, args: list[int], shares: list[Persistence]) -> list[int]:
-        run = run_program(
-            self.checkout,
-            self.protocol,
-            self.parties,
-            case.domain,
-            program,
-            args,
-            shares=shares,
-            timeout=self.timeout,
-            folder=self.folder,
-        )
+        run = run_program(self._players(case), program, args, Given(shares=shares), Way(self.timeout, self.folder))
         return centred(run.outputs[0].tolist(), case.modulus)
 
     def _split(self, case: Case, outputs: list[Ints]) -> tuple[list[int], dict[int, list[int]]]:

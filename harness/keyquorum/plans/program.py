@@ -12,7 +12,7 @@ from typing import Any
 
 from keyquorum import _engine
 from keyquorum.backends import BACKENDS
-from keyquorum.backends.mpspdz import Checkout, run_program_files
+from keyquorum.backends.mpspdz import Checkout, Players, run_program_files
 from keyquorum.backends.mpspdz.report import check_failed
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
 from keyquorum.dsl.program_io import numbers_path
@@ -209,10 +209,9 @@ def _run_on_mp_spdz(request: ProgramRequest, file: str) -> list[str]:
     checkout = Checkout.find(request.mp_spdz)
     compiler = ["-F", str(request.field)] if request.field else []
     try:
-        done = run_program_files(
-            checkout, request.protocol, request.size, request.domain, file, request.args, Path(request.folder),
-            threshold=request.threshold, compiler=compiler, link=parse(request.link) if request.link else None,
-        )  # fmt: skip
+        link = parse(request.link) if request.link else None
+        players = Players(checkout, request.protocol, request.size, request.domain, request.threshold, link)
+        done = run_program_files(players, file, request.args, Path(request.folder), compiler)
     except ProgramError as error:
         if not request.capabilities.macs or not check_failed(str(error)):
             raise

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum import api
-from keyquorum.backends.mpspdz import Checkout, run_program
+from keyquorum.backends.mpspdz import Checkout, Given, Players, Way, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from keyquorum.cnn.run import classify, held_out_digits
 from keyquorum.fhe import seal
@@ -177,13 +177,13 @@ class Bench:
         try:
             path = folder.path / "kq_bench.mpc"
             path.write_text(program.source)
+            threshold, link = case.threshold if protocol.chooses_threshold else None, parse(case.link) if case.link else None
+            players = Players(checkout, case.protocol, case.parties, case.parameters, threshold, link)
             for i in self.effort.turns():
                 done = run_program(
-                    checkout, case.protocol, case.parties, case.parameters, path if program.source else program.program,
-                    program.arguments(here[0]), private={s.party: program.inputs(s, rng) for s in here},
-                    threshold=case.threshold if protocol.chooses_threshold else None, folder=folder, compiled=i > 0,
-                    timeout=max(1.0, deadline - time.monotonic()), compiler=split_options(protocol, case.parties),
-                    link=parse(case.link) if case.link else None,
+                    players, path if program.source else program.program, program.arguments(here[0]),
+                    Given({s.party: program.inputs(s, rng) for s in here}),
+                    Way(max(1.0, deadline - time.monotonic()), folder, split_options(protocol, case.parties), compiled=i > 0),
                 )  # fmt: skip
                 timer = done.result.timers.get(1, done.result.total)
                 runs.append(Run([RunReport(0, phases_of(timer))]))
@@ -196,16 +196,12 @@ class Bench:
     def _reports(self, results: Sequence[Json]) -> list[RunReport]:
         return [RunReport.from_json(result["report"]) for result in results]
 
-    def _backend(self, case: Case) -> tuple[str, str | None, str | None]:
-        return case.backend, self._mp_spdz, case.link or None
-
     def _keygen(self, case: Case) -> list[Run]:
         committee, runs, deadline = self._committee(case), [], self._deadline()
         for _ in self.effort.turns():
             name = f"{case.parameters}-{next(self._made)}"
             folder = committee.key_folder(0, name)
-            backend, mp_spdz, link = self._backend(case)
-            job = {**api.keygen_job(name, case.parameters, True, (), "cbd", None, backend, mp_spdz), "link": link}
+            job = {**api.keygen_job(name, case.parameters, backend=case.backend, mp_spdz=self._mp_spdz), "link": case.link or None}
             runs.append(Run(self._reports(self._processes(case, job, deadline))))
             api.load_key(folder)
         return self.effort.counted(runs)
@@ -220,7 +216,7 @@ class Bench:
         if not (folder / "key.json").exists():
             counted = (self.effort.warm_up + self.effort.repeats) * case.batch
             policy = FloodPolicy(decryptions=max(16, counted)) if parameters.scheme == "ckks" else FloodPolicy()
-            job = api.keygen_job(name, parameters, False, (), "cbd", policy, case.backend, self._mp_spdz)
+            job = api.keygen_job(name, parameters, False, policy=policy, backend=case.backend, mp_spdz=self._mp_spdz)
             self._processes(case, job, self._deadline())
         info = load_seal_key(folder)
         return name, info, api.load_public_file(folder, info, "public.key")
@@ -252,7 +248,9 @@ class Bench:
                     files.append(path)
                     outputs.append(path.with_suffix(".plain"))
                 program = rounding if rounding.startswith("round_") else "round_ltz_circuit"
-                job = api.decrypt_job(committee, name, files, 0, outputs, program, *self._backend(case))
+                job = api.decrypt_job(
+                    committee, name, files, 0, outputs, program, backend=case.backend, mp_spdz=self._mp_spdz, link=case.link or None
+                )
                 reports = self._reports(self._processes(case, job, deadline))
                 decoded = [seal.decode(parameters, output.read_bytes()) for output in outputs]
                 wrong = sum(not _equal(*pair, info) for pair in zip(decoded, values, strict=True))

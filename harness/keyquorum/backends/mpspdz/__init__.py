@@ -6,6 +6,6 @@ Nothing of MP-SPDZ is part of this package: it starts the checkout's own compile
 
 from .checkout import PROTOCOLS, Checkout
 from .files import run_program_files
-from .run import MpSpdzRun, run_program
+from .run import Given, MpSpdzRun, Players, Way, run_program
 
-__all__ = ["PROTOCOLS", "Checkout", "MpSpdzRun", "run_program", "run_program_files"]
+__all__ = ["PROTOCOLS", "Checkout", "Given", "MpSpdzRun", "Players", "Way", "run_program", "run_program_files"]

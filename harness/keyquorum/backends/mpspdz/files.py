@@ -11,12 +11,14 @@ import numpy as np
 from keyquorum.dsl import load_shares, save_shares
 from keyquorum.dsl.program_io import read_binary, read_listed
 from keyquorum.dsl.share_files import shares_path
-from keyquorum.model.links import Link
 from keyquorum.model.resources import program_path
 
-from .checkout import Checkout, check_parties, protocol_named
-from .run import MpSpdzRun, run_program
+from .checkout import check_parties
+from .run import Given, MpSpdzRun, Players, Way, run_program
 from .shares import share_form
+
+LONGEST = 24 * 3600.0
+"""Seconds after which a program is stopped."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +34,18 @@ class Sharing:
     element_bytes: int
 
 
-def run_program_files(
-    checkout: Checkout, protocol: str, parties: int, domain: str, program: str, args: Sequence[str], folder: Path, *,
-    threshold: int | None = None, compiler: Sequence[str] = (), timeout: float = 24 * 3600.0, link: Link | None = None,
-) -> MpSpdzRun:  # fmt: skip
+def run_program_files(players: Players, program: str, args: Sequence[str], folder: Path, compiler: Sequence[str] = ()) -> MpSpdzRun:
     """Runs a program with MP-SPDZ's files in ``folder``: ``Player-Data/Input-Binary-P<i>-0``,
     ``Programs/Public-Input``, ``Player-Data/Binary-Output-P<i>-0``; and share files in our format,
     ``Persistence/Shares-P<i>``. The embedded engine reads these files as well, except shares with MACs: MP-SPDZ does not write the test of their
-    key. link: simulated links."""
-    entry = protocol_named(protocol)
-    check_parties(entry, parties, threshold)
+    key. compiler: further options of MP-SPDZ's compiler."""
+    check_parties(players.entry, players.parties, players.threshold)
     name = "-".join([program_path(program).stem, *(a.replace("/", "_") for a in args)])
-    sharings = [Sharing(protocol, domain, parties, _threshold(protocol, parties, threshold), i, *share_form(protocol)) for i in range(parties)]
+    threshold, form = _threshold(players), share_form(players.entry.name)
+    sharings = [Sharing(players.entry.name, players.domain, players.parties, threshold, i, *form) for i in range(players.parties)]
     before = [load_shares(shares_path(folder, s.party), s) for s in sharings]
-    done = run_program(
-        checkout, protocol, parties, domain, program, args,
-        private={i: read_binary(folder, i) for i in range(parties)},
-        listed=read_listed(folder, name),
-        shares=before,
-        threshold=threshold, compiler=compiler, timeout=timeout, link=link,
-    )  # fmt: skip
+    given = Given({i: read_binary(folder, i) for i in range(players.parties)}, listed=read_listed(folder, name), shares=before)
+    done = run_program(players, program, args, given, Way(LONGEST, compiler=compiler))
     for sharing, words, old, shares in zip(sharings, done.outputs, before, done.shares, strict=True):
         if words.size:
             path = folder / "Player-Data" / f"Binary-Output-P{sharing.party}-0"
@@ -62,7 +56,7 @@ def run_program_files(
     return done
 
 
-def _threshold(protocol: str, parties: int, threshold: int | None) -> int:
+def _threshold(players: Players) -> int:
     """The threshold that headers of share files state."""
-    entry = protocol_named(protocol)
-    return threshold if entry.chooses_threshold and threshold is not None else entry.most_corruptions(parties)
+    entry = players.entry
+    return players.threshold if entry.chooses_threshold and players.threshold is not None else entry.most_corruptions(players.parties)

@@ -57,110 +57,123 @@ class MpSpdzRun:
     stdout: str = field(repr=False)
 
 
-def run_program(
-    checkout: Checkout,
-    protocol: str | Protocol,
-    parties: int,
-    domain: str,
-    program: str | Path,
-    args: Sequence[object] = (),
-    *,
-    private: Mapping[int, Any] | None = None,
-    public: object = (),
-    listed: Sequence[int] | NDArray[np.int64] | None = None,
-    shares: Sequence[Persistence] | None = None,
-    threshold: int | None = None,
-    timeout: float = 600.0,
-    folder: WorkFolder | None = None,
-    compiler: Sequence[str] = (),
-    run_time: Sequence[str] = (),
-    compiled: bool = False,
-    link: Link | None = None,
-) -> MpSpdzRun:
-    """Runs a program of the collection (by name) or an .mpc file (by path) and waits for it.
+@dataclass(frozen=True)
+class Players:
+    """Executables that compute together. protocol: by its name, or the description of another executable for the same shares, whose number of parties is not
+    checked. domain: ``Z2^64`` or ``F_q``. link: simulated links; then the parties are started one by one, each with addresses of its own."""
 
-    protocol: by its name, or the description of another executable for the same shares, whose number of parties is not checked. domain: ``Z2^64`` or ``F_q``. private: each party's int64 words. public: the words of ``fixinput``, which the
-    program reads after the private ones. listed: the numbers of ``pubinput``. shares: each party's share file at the
-    start. timeout: seconds. folder: a working folder to use again (its certificates save time). compiler, run_time:
-    further options before and after ``--``. compiled: this program was run in ``folder`` with the same arguments just
-    before, and need not be compiled again. link: simulated links; then the parties are started one by one, each with addresses of
-    its own. Raises :class:`ProgramError`, with the line of the reason, if the compiler or a party fails or takes too long.
-    """
-    entry = protocol_named(protocol) if isinstance(protocol, str) else protocol
-    where, words = word_domain(domain), [str(a) for a in args]
-    if isinstance(protocol, str):
-        check_parties(entry, parties, threshold)
-    checkout.binary(entry)
+    checkout: Checkout
+    protocol: str | Protocol
+    parties: int
+    domain: str
+    threshold: int | None = None
+    link: Link | None = None
+
+    @property
+    def entry(self) -> Protocol:
+        """The description of the protocol."""
+        return protocol_named(self.protocol) if isinstance(self.protocol, str) else self.protocol
+
+    @property
+    def where(self) -> Domain:
+        """The domain."""
+        return word_domain(self.domain)
+
+    def check(self) -> None:
+        """Refuses what the protocol does not have. Raises ParameterError, or BackendError for an executable that is not built."""
+        if isinstance(self.protocol, str):
+            check_parties(self.entry, self.parties, self.threshold)
+        self.checkout.binary(self.entry)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a program gets. private: each party's int64 words. public: the words of ``fixinput``, which the program reads after the private ones. listed: the
+    numbers of ``pubinput``. shares: each party's share file at the start."""
+
+    private: Mapping[int, Any] = field(default_factory=dict)
+    public: object = ()
+    listed: Sequence[int] | NDArray[np.int64] | None = None
+    shares: Sequence[Persistence] | None = None
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a program is compiled and run. timeout: seconds. folder: a working folder to use again (its certificates save time). compiler, run_time: further
+    options before and after ``--``. compiled: this program was run in ``folder`` with the same arguments just before, and need not be compiled again."""
+
+    timeout: float = 600.0
+    folder: WorkFolder | None = None
+    compiler: Sequence[str] = ()
+    run_time: Sequence[str] = ()
+    compiled: bool = False
+
+
+NOTHING, ANEW = Given(), Way()
+
+
+def run_program(players: Players, program: str | Path, args: Sequence[object] = (), given: Given = NOTHING, way: Way = ANEW) -> MpSpdzRun:
+    """Runs a program of the collection (by name) or an .mpc file (by path) and waits for it. Raises :class:`ProgramError`, with the line of the reason, if the
+    compiler or a party fails or takes too long."""
+    entry, words = players.entry, [str(a) for a in args]
+    players.check()
     with ExitStack() as closing:
-        if folder is None:
-            folder = closing.enter_context(WorkFolder())
-        name = folder.link_program(str(program), checkout)
-        _prepare(folder, entry, where, parties, private or {}, public, shares)
+        folder = way.folder if way.folder is not None else closing.enter_context(WorkFolder())
+        name = folder.link_program(str(program), players.checkout)
+        _prepare(folder, players, given)
         full_name = "-".join([name, *(a.replace("/", "_") for a in words)])
-        if listed is not None and len(listed):
-            folder.write_listed(full_name, listed)
-        options = run_options(entry, where, ["-OF", f"Player-Data/{PRINTED}", *run_time])
-        if link is not None:
-            compiler = [*compile_options(entry, where, compiler), "-E", entry.name]
+        if given.listed is not None and len(given.listed):
+            folder.write_listed(full_name, given.listed)
+        options = run_options(entry, players.where, ["-OF", f"Player-Data/{PRINTED}", *way.run_time])
+        compiler = compile_options(entry, players.where, way.compiler)
+        if players.link is not None:
             began = time.monotonic()
-            code, output = _shaped(
-                checkout, entry, folder, parties, threshold, link, timeout, full_name, options, None if compiled else [*compiler, name, *words]
-            )  # fmt: skip
-            return _ended(folder, entry, where, parties, name, timeout, code, output, time.monotonic() - began)
-        command: list[str | Path]
-        if compiled:
-            command = [checkout.path / "Scripts" / f"{entry.name}.sh", full_name, *options]
+            command = None if way.compiled else [*compiler, "-E", entry.name, name, *words]
+            code, output = _shaped(players, players.link, folder, way.timeout, [full_name, *options], command)
         else:
-            command = [sys.executable, checkout.compile_run, *compile_options(entry, where, compiler)]
-            command += ["-E", entry.name, name, *words, "--", *options]
-        ports = closing.enter_context(Ports(parties + 1))
-        names = environment(parties, threshold, {"PORT": str(ports.first)})
-        began = time.monotonic()
-        code, output = finish(start(command, folder.path, names), timeout)
-        return _ended(folder, entry, where, parties, name, timeout, code, output, time.monotonic() - began)
-
-
-def _ended(
-    folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, name: str, timeout: float,
-    code: int | None, output: str, wall: float,
-) -> MpSpdzRun:  # fmt: skip
-    if code != 0:
-        what = f"took longer than {timeout:g} s" if code is None else "failed"
-        raise ProgramError(f"{name} on MP-SPDZ ({entry.name}, {parties} parties) {what}: {failure_line(output)}")
-    return _result(folder, entry, domain, parties, output, wall)
+            if way.compiled:
+                started: list[str | Path] = [players.checkout.path / "Scripts" / f"{entry.name}.sh", full_name, *options]
+            else:
+                started = [sys.executable, players.checkout.compile_run, *compiler, "-E", entry.name, name, *words, "--", *options]
+            ports = closing.enter_context(Ports(players.parties + 1))
+            names = environment(players.parties, players.threshold, {"PORT": str(ports.first)})
+            began = time.monotonic()
+            code, output = finish(start(started, folder.path, names), way.timeout)
+        wall = time.monotonic() - began
+        if code != 0:
+            what = f"took longer than {way.timeout:g} s" if code is None else "failed"
+            raise ProgramError(f"{name} on MP-SPDZ ({entry.name}, {players.parties} parties) {what}: {failure_line(output)}")
+        return _result(folder, players, output, wall)
 
 
 def _shaped(
-    checkout: Checkout, entry: Protocol, folder: WorkFolder, parties: int, threshold: int | None, link: Link, timeout: float,
-    full_name: str, options: Sequence[str], compiler: Sequence[str] | None,
-) -> tuple[int | None, str]:  # fmt: skip
-    """Compiles unless ``compiler`` is None, and starts every party with addresses of relays. Returns the exit code (None: took too
-    long) and the output of party 0, or of the first party that failed."""
-    deadline = time.monotonic() + timeout
-    names = environment(parties, threshold, library_path(checkout))
+    players: Players, link: Link, folder: WorkFolder, timeout: float, words: Sequence[str], compiler: Sequence[str] | None
+) -> tuple[int | None, str]:
+    """Compiles unless ``compiler`` is None, and starts every party with addresses of relays. ``words``: name of the program, and options. Returns the exit code
+    (None: took too long) and the output of party 0, or of the first party that failed."""
+    deadline, entry, checkout = time.monotonic() + timeout, players.entry, players.checkout
+    names = environment(players.parties, players.threshold, library_path(checkout))
     if compiler is not None:
         code, output = finish(start([sys.executable, checkout.compiler, *compiler], folder.path, names), timeout)
         if code != 0:
             return code, output
     with ExitStack() as closing:
-        ports = closing.enter_context(Ports(parties))
-        real = {i: ("127.0.0.1", ports.first + i) for i in range(parties)}
+        ports = closing.enter_context(Ports(players.parties))
+        real = {i: ("127.0.0.1", ports.first + i) for i in range(players.parties)}
         own = own_delay()
         processes: list[subprocess.Popen[str]] = []
-        logs = []
-        for party in range(parties):
+        for party in range(players.parties):
             addresses = closing.enter_context(Relays(link, party, real, own)).addresses
             hosts = folder.path / f"hosts-{party}"
             hosts.write_text("".join(f"{host}:{port}\n" for _, (host, port) in sorted(addresses.items())))
-            command: list[object] = [checkout.binary(entry), party, full_name, "-ip", hosts.name, *options]
-            command += ["-N", parties] if entry.parties is None else []
-            command += ["-T", threshold] if threshold is not None else []
+            command: list[object] = [checkout.binary(entry), party, words[0], "-ip", hosts.name, *words[1:]]
+            command += ["-N", players.parties] if entry.parties is None else []
+            command += ["-T", players.threshold] if players.threshold is not None else []
             log = closing.enter_context((folder.path / f"output-{party}").open("w+b"))
-            logs.append(log)
             processes.append(start(command, folder.path, names, log))
             closing.callback(stop, processes[-1])
         codes = _wait(processes, deadline)
-        texts = [(folder.path / f"output-{party}").read_text(errors="replace") for party in range(parties)]
+        texts = [(folder.path / f"output-{party}").read_text(errors="replace") for party in range(players.parties)]
     if None in codes:
         return None, texts[codes.index(None)]
     failed = next((i for i, code in enumerate(codes) if code), 0)
@@ -178,30 +191,27 @@ def _wait(processes: Sequence[subprocess.Popen[str]], deadline: float) -> list[i
         time.sleep(0.02)
 
 
-def _prepare(
-    folder: WorkFolder, entry: Protocol, domain: Domain, parties: int,
-    private: Mapping[int, Any], public: object, shares: Sequence[Persistence] | None,
-) -> None:  # fmt: skip
-    folder.clear_run(range(parties))
-    for party in range(parties):
+def _prepare(folder: WorkFolder, players: Players, given: Given) -> None:
+    folder.clear_run(range(players.parties))
+    for party in range(players.parties):
         if not (folder.player_data / f"P{party}.pem").exists():
             make_certificate(folder.player_data, party)
-        words = private.get(party)
-        folder.write_input(party, None if words is None else np.asarray(words, np.int64), [np.asarray(public, np.int64)])
-        if shares is not None and shares[party].exists:
-            put_shares(folder, entry, domain, parties, party, shares[party])
+        words = given.private.get(party)
+        folder.write_input(party, None if words is None else np.asarray(words, np.int64), [np.asarray(given.public, np.int64)])
+        if given.shares is not None and given.shares[party].exists:
+            put_shares(folder, players.entry, players.where, players.parties, party, given.shares[party])
 
 
-def _result(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, output: str, wall: float) -> MpSpdzRun:
-    report = parse_report(output)
-    shares = [take_shares(folder, entry, domain, i) for i in range(parties)]
+def _result(folder: WorkFolder, players: Players, output: str, wall: float) -> MpSpdzRun:
+    report, parties = parse_report(output), range(players.parties)
+    shares = [take_shares(folder, players.entry, players.where, i) for i in parties]
     printed = []
-    for party in range(parties):
+    for party in parties:
         path = folder.player_data / f"{PRINTED}-P{party}-0"
         printed.append(path.read_text(errors="replace") if path.exists() else "")
         path.unlink(missing_ok=True)
-    outputs = [folder.take_output(party) for party in range(parties)]
-    folder.clear_run(range(parties))
+    outputs = [folder.take_output(party) for party in parties]
+    folder.clear_run(parties)
     total = report.result.total
     return MpSpdzRun(
         outputs, shares, printed, total.seconds, report.offline.seconds if report.offline else 0.0, wall,
