@@ -164,6 +164,20 @@ def load_public_file(folder: PathLike, info: KeyInfo, name: str) -> bytes:
     return _key_folder.load_public_file(Path(folder), info, name)
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the programs of a job run: the backend, its checkout of MP-SPDZ on this host, and simulated links."""
+
+    backend: str
+    mp_spdz: PathLike | None
+    link: str | None
+
+    def fields(self, **local: object) -> Json:
+        """Fields of a job. ``local``: further fields for this host alone."""
+        checkout = {} if self.mp_spdz is None else {"mp_spdz": str(Path(self.mp_spdz).resolve())}
+        return {"backend": self.backend, "link": self.link, "local": {**checkout, **local}}
+
+
 def _request(parameters: Parameters | str | Path, **options: object) -> KeyRequest:
     """The request for a new key; the options are those of :func:`keygen`."""
     chosen = load_parameters(parameters) if isinstance(parameters, (str, Path)) else parameters
@@ -178,6 +192,7 @@ def keygen_job(
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
     policy: FloodPolicy | None = None,
+    *,
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
@@ -185,20 +200,16 @@ def keygen_job(
 ) -> Json:
     """The job of :func:`keygen` as plain data. ``mp_spdz``, under ``local``, may be edited on each host."""
     request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
-    return _keygen_job(key, request, backend, mp_spdz, link)
+    return _keygen_job(key, request, Place(backend, mp_spdz, link))
 
 
-def _keygen_job(key: str, request: KeyRequest, backend: str, mp_spdz: PathLike | None, link: str | None) -> Json:
+def _keygen_job(key: str, request: KeyRequest, place: Place) -> Json:
     check_name(key, "key name")
-    scheme_of(request).check_backend(request.parameters, backend, link)
+    scheme_of(request).check_backend(request.parameters, place.backend, place.link)
     request.check()
-    check_link(link)
+    check_link(place.link)
     warn_all(request.warnings())
-    return {"kind": "keygen", "key": key, **request.to_json(), "backend": backend, "link": link, "local": _local(mp_spdz)}
-
-
-def _local(mp_spdz: PathLike | None) -> Json:
-    return {} if mp_spdz is None else {"mp_spdz": str(Path(mp_spdz).resolve())}
+    return {"kind": "keygen", "key": key, **request.to_json(), **place.fields()}
 
 
 @checked
@@ -231,6 +242,7 @@ def keygen(
     galois_elements: Sequence[int] = (),
     error_law: str = "cbd",
     policy: FloodPolicy | None = None,
+    *,
     progress: Progress | None = None,
     io_timeout: float = 120.0,
     backend: str = "embedded",
@@ -248,7 +260,7 @@ def keygen(
     request = _request(parameters, relin=relin, galois_elements=galois_elements, error_law=error_law, policy=policy, **options)
     scheme_of(request).check_backend(request.parameters, backend, link)
     check_backend(backend, committee, mp_spdz)
-    job = _keygen_job(key, request, backend, mp_spdz, link)
+    job = _keygen_job(key, request, Place(backend, mp_spdz, link))
     request.check(committee.threshold + 1)
     for party in committee.local_parties():
         if holds_a_key(committee.key_folder(party, key)):
@@ -289,7 +301,7 @@ def share(committee: Committee | PathLike, key: str, members: int, progress: Pro
 @checked
 def pool_needs(
     committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096,
-    parties: Sequence[int] | None = None,
+    *, parties: Sequence[int] | None = None,
 ) -> int:  # fmt: skip
     """Bytes of disk that the items of :func:`pool_fill` take at each party that rounds: all parties, t + 1 of a committee of shamir, or ``parties``."""
     committee = members_of(as_committee(committee), parties)
@@ -301,7 +313,7 @@ def pool_needs(
 @checked
 def pool_fill_job(
     committee: Committee | PathLike, parameters: str, rounding: str, items: int, width: int = 8, levels: int = 2, chunk: int = 4096,
-    parties: Sequence[int] | None = None,
+    *, parties: Sequence[int] | None = None,
 ) -> Json:  # fmt: skip
     """The job of :func:`pool_fill` as plain data. It contains a set that is no shipped one, so the other hosts need not have its file."""
     chosen = load_parameters(parameters)
@@ -324,6 +336,7 @@ def pool_fill(
     width: int = 8,
     levels: int = 2,
     chunk: int = 4096,
+    *,
     progress: Progress | None = None,
     io_timeout: float = 120.0,
     parties: Sequence[int] | None = None,
@@ -331,7 +344,7 @@ def pool_fill(
     """Makes ``items`` pool items for decryptions among all parties of this host, each a process of its own, over TLS. ``parties``: a subset, for its
     decryptions (:func:`share`)."""
     committee = as_committee(committee)
-    job = pool_fill_job(committee, parameters, rounding, items, width, levels, chunk, parties)
+    job = pool_fill_job(committee, parameters, rounding, items, width, levels, chunk, parties=parties)
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return [RunReport.from_json(r["report"]) for r in results]
 
@@ -433,6 +446,7 @@ def decrypt_job(
     receiver: int,
     outputs: Sequence[PathLike],
     rounding: str = "round_ltz_circuit",
+    *,
     backend: str = "embedded",
     mp_spdz: PathLike | None = None,
     link: str | None = None,
@@ -478,14 +492,10 @@ def decrypt_job(
         "sha256": digests,
         "pool": pool,
         **({"check_noise": True} if check_noise else {}),
-        "backend": backend,
-        "link": link,
         **subset_field(parties),
-        "local": {
-            **_local(mp_spdz),
-            "ciphertexts": [str(Path(c).resolve()) for c in ciphertexts],
-            "outputs": [str(Path(o).resolve()) for o in outputs],
-        },
+        **Place(backend, mp_spdz, link).fields(
+            ciphertexts=[str(Path(c).resolve()) for c in ciphertexts], outputs=[str(Path(o).resolve()) for o in outputs]
+        ),
     }
 
 
@@ -497,6 +507,7 @@ def decrypt(
     receiver: int,
     outputs: Sequence[PathLike],
     rounding: str = "round_ltz_circuit",
+    *,
     progress: Progress | None = None,
     io_timeout: float = 120.0,
     backend: str = "embedded",
@@ -518,7 +529,10 @@ def decrypt(
     if pool and backend != "embedded":
         raise ParameterError("pools are the embedded engine's: leave out --backend, or --pool")
     check_backend(backend, committee, mp_spdz)
-    job = decrypt_job(committee, key, ciphertexts, receiver, outputs, rounding, backend, mp_spdz, link, pool, width, levels, parties, check_noise)
+    job = decrypt_job(
+        committee, key, ciphertexts, receiver, outputs, rounding, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, width=width, levels=levels,
+        parties=parties, check_noise=check_noise,
+    )  # fmt: skip
     info = load_key(key_folder(committee, key))
     precisions = encryption_of(info).errors(info, [Path(c) for c in ciphertexts])
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
@@ -534,6 +548,7 @@ def approve(
     operation: str | None = None,
     inputs: Sequence[PathLike] = (),
     step: int | None = None,
+    *,
     message: float = 1.0,
     noise_bits: float | None = None,
 ) -> tuple[str, list[int]]:

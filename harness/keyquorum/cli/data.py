@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ import typer
 from keyquorum import api
 from keyquorum.fhe import seal
 from keyquorum.fhe.values import read_values
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, CommitteeError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
@@ -24,18 +27,35 @@ from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.seal.approvals import approved_noise
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.precision import noise_estimate
-from keyquorum.serve.client import LONGEST_WAIT, fetch
+from keyquorum.serve.client import fetch
 from keyquorum.terminal.output import choice, console, costs, emit, errors, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .jobs import JobFile
-from .options import BackendName, LinkSpec, MpSpdzFolder, Parties, chosen
+from .options import (
+    Addresses,
+    Asking,
+    BackendName,
+    CheckNoise,
+    Ciphertexts,
+    Decryption,
+    ExactOrMasked,
+    Folder,
+    FromPool,
+    Key,
+    LinkSpec,
+    LongWait,
+    MpSpdzFolder,
+    Output,
+    OwnIdentity,
+    Parties,
+    Plaintexts,
+    Receiver,
+    Served,
+    chosen,
+)  # fmt: skip
 from .tfhe import any_of_tfhe_rs, as_lwe
-
-Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
-Key = Annotated[str, typer.Argument(help="Name of the key.", show_default=False, autocompletion=completion.keys)]
-Output = Annotated[Path, typer.Option("--output", "-o", help="File to write.", show_default=False)]
 
 
 def register(app: typer.Typer) -> None:
@@ -115,43 +135,16 @@ def evaluate(
 def decrypt(
     folder: Folder,
     key: Key,
-    ciphertexts: Annotated[
-        list[Path], typer.Argument(help="Ciphertexts of SEAL, of LWE, or of TFHE-rs; all are decrypted in the same rounds.", show_default=False)
-    ],
-    to: Annotated[int | None, typer.Option("--to", help="The party that learns the result.", show_default=False)] = None,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Where the receiver writes: a folder, or a file for each ciphertext (default: CIPHERTEXT.plain).",
-            show_default=False,
-        ),
-    ] = None,
-    committee: Annotated[
-        bool, typer.Option("--committee", help="LWE, BFV, BGV: ask the served committee (keyquorum serve); the result comes to us alone.")
-    ] = False,
-    identity: Annotated[Path | None, typer.Option(help="--committee: our identity, made by keyquorum receiver.", show_default=False)] = None,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(help="--committee: HOST:PORT of every party, in order; repeat (default: those of this host).", show_default=False),
-    ] = None,
-    wait: Annotated[float, typer.Option(help="--committee: seconds to wait for parties that do not listen yet, or are not connected.")] = 0.0,
-    rounding: Annotated[
-        str | None,
-        typer.Option(
-            help="BFV, BGV, LWE: round_ltz_circuit (exact; the default), or round_mask_open, whose errors reveal something of the key: a few decryptions, counted.",
-            show_default=False,
-        ),
-    ] = None,
-    pool: Annotated[bool, typer.Option("--pool", help="BFV, BGV: take the masks from the committee's pool; LWE does always.")] = False,
-    check_noise: Annotated[
-        bool,
-        typer.Option(
-            "--check-noise",
-            help="BFV, BGV: decrypt only if a joint check, which opens one bit, finds less than half of the noise that may be. Few failures are allowed.",
-        ),
-    ] = False,
+    ciphertexts: Ciphertexts,
+    to: Receiver = None,
+    output: Plaintexts = None,
+    committee: Served = False,
+    identity: OwnIdentity = None,
+    at: Addresses = None,
+    wait: LongWait = 0.0,
+    rounding: ExactOrMasked = None,
+    pool: FromPool = False,
+    check_noise: CheckNoise = False,
     job: JobFile = None,
     parties: Parties = None,
     backend: BackendName = "embedded",
@@ -166,64 +159,34 @@ def decrypt(
     of the rounding (keyquorum pool fill), and their messages are written as JSON. Files of TFHE-rs are taken as they are, by the bridge (keyquorum tfhe). After keyquorum share any t parties (--parties) decrypt LWE and TFHE
     without the others, with a pool of theirs.
     """
-    members = chosen(parties)
-    if job is not None:
-        ciphertexts = as_lwe(folder, key, ciphertexts)  # beside the originals: every party needs the same bytes
-    elif any_of_tfhe_rs(ciphertexts):
-        with tempfile.TemporaryDirectory(prefix="keyquorum-") as made:
-            decrypt(
-                folder, key, as_lwe(folder, key, ciphertexts, Path(made)), to, _plaintext_paths(ciphertexts, output or []), committee, identity, at, wait,
-                rounding, pool, check_noise, None, parties, backend, mp_spdz, link,
-            )  # fmt: skip
-        return
+    options = Decryption(backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, parties=chosen(parties), check_noise=check_noise)
     if committee:
         _refuse_beside("--committee", "the served committee has its own", {
             "--to": to is not None, "--rounding": rounding is not None, "--pool": pool, "--check-noise": check_noise, "--job": job is not None,
             "--backend": backend != "embedded", "--mp-spdz": mp_spdz is not None, "--link": link is not None,
         })  # fmt: skip
-        if not 0 <= wait <= LONGEST_WAIT:
-            raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
-        pairs = zip(ciphertexts, _plaintext_paths(ciphertexts, output or []), strict=True)
-        emit({"key": key, "outputs": [_ask_committee(folder, key, path, target, identity, at, wait, members) for path, target in pairs]})
-        return
-    if to is None:
+        asking = Asking.of(identity, at, wait)
+    elif to is None:
         raise ParameterError("no receiver: name the party that learns the result with --to, or ask a served committee with --committee")
     for option, given in {"--identity": identity is not None, "--at": bool(at), "--wait": wait != 0}.items():
-        if given:
+        if given and not committee:
             raise ParameterError(f"{option} is for a served committee: add --committee, or leave it out")
-    outputs = _plaintext_paths(ciphertexts, output or [])
-    if rounding is not None:
-        info = load_key(api.key_folder(folder, key))
-        if not encryption_of(info).rounds(info):
-            name = info.parameters.scheme.upper()
-            raise ParameterError(f"{name} results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
-    rounding = rounding or EXACT
-    if job is not None:
-        api.write_job(
-            job,
-            api.decrypt_job(folder, key, ciphertexts, to, outputs, rounding, backend, mp_spdz, link, pool, parties=members, check_noise=check_noise),
-        )
-        names = ", ".join(str(path) for path in ciphertexts)
-        console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(job))} there", markup=False)
-        console.print("names are relative to the job file; on a host with other paths give --ciphertext, and --output at the receiver")
-        emit({"job": job, "ciphertexts": ciphertexts})
-        return
-    with progress_bars() as report:
-        result = api.decrypt(
-            folder,
-            key,
-            ciphertexts,
-            to,
-            outputs,
-            rounding,
-            report,
-            backend=backend,
-            mp_spdz=mp_spdz,
-            link=link,
-            pool=pool,
-            parties=members,
-            check_noise=check_noise,
-        )
+    with _files_of_lwe(folder, key, ciphertexts, beside=job is not None) as files:
+        # A job names the files that every party needs, and others name the files that the user has.
+        outputs = _plaintext_paths(files if job is not None else ciphertexts, output or [])
+        if committee:
+            pairs = zip(files, outputs, strict=True)
+            members = members_of(api.as_committee(folder), options["parties"])
+            emit({"key": key, "outputs": [_ask_committee(members, key, path, target, asking) for path, target in pairs]})
+            return
+        assert to is not None
+        _check_rounding(folder, key, rounding)
+        asked = (folder, key, files, to, outputs, rounding or EXACT)
+        if job is not None:
+            _hand_over(job, api.decrypt_job(*asked, **options), files)
+            return
+        with progress_bars() as report:
+            result = api.decrypt(*asked, progress=report, **options)
     print_reports(result.reports)
     for i, path in enumerate(result.outputs):
         console.print(f"party {to} wrote {path}", markup=False)
@@ -235,6 +198,36 @@ def decrypt(
     })  # fmt: skip
 
 
+@contextmanager
+def _files_of_lwe(folder: Path, key: str, ciphertexts: list[Path], beside: bool) -> Iterator[list[Path]]:
+    """The files, with LWE ciphertexts in the place of TFHE-rs's: ``beside`` the originals, since every party needs the same bytes, or in a folder that is removed
+    at the end."""
+    if beside or not any_of_tfhe_rs(ciphertexts):
+        yield as_lwe(folder, key, ciphertexts)
+        return
+    with tempfile.TemporaryDirectory(prefix="keyquorum-") as made:
+        yield as_lwe(folder, key, ciphertexts, Path(made))
+
+
+def _check_rounding(folder: Path, key: str, rounding: str | None) -> None:
+    """Refuses a rounding for a key whose results are not rounded."""
+    if rounding is None:
+        return
+    info = load_key(api.key_folder(folder, key))
+    if not encryption_of(info).rounds(info):
+        name = info.parameters.scheme.upper()
+        raise ParameterError(f"{name} results are flooded, not rounded: --rounding {rounding} has no meaning for key {key!r}: leave it out")
+
+
+def _hand_over(job: Path, content: Json, ciphertexts: list[Path]) -> None:
+    """Writes the job of a decryption, and prints what to do with it."""
+    api.write_job(job, content)
+    names = ", ".join(str(path) for path in ciphertexts)
+    console.print(f"{job}: copy it and {names} to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(job))} there", markup=False)
+    console.print("names are relative to the job file; on a host with other paths give --ciphertext, and --output at the receiver")
+    emit({"job": job, "ciphertexts": ciphertexts})
+
+
 def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
     """Refuses options that would be ignored because of another one."""
     for name, there in given.items():
@@ -242,14 +235,11 @@ def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
             raise ParameterError(f"{name} has no meaning beside {option}, {reason}: leave it out")
 
 
-def _ask_committee(
-    folder: Path, key: str, path: Path, output: Path, identity: Path | None, at: list[str] | None, wait: float, members: tuple[int, ...] | None = None
-) -> Path:
-    if identity is None:
-        raise ParameterError("no identity: make one with keyquorum receiver, and name it with --identity")
-    if not identity.exists():
-        raise ParameterError(f"{identity}: no such file")
-    addresses = None if at is None else [api.address(text) for text in at]
+def _ask_committee(committee: Committee, key: str, path: Path, output: Path, asking: Asking) -> Path:
+    """Asks the parties of a served committee for the plaintext of a file; returns where it is."""
+    if not asking.identity.exists():
+        raise ParameterError(f"{asking.identity}: no such file")
+    folder = committee.folder
     data = path.read_bytes()
     named = recognise(data)
     info = load_key(api.key_folder(folder, key)) if named is None else named.key_of(data, str(path))
@@ -259,7 +249,7 @@ def _ask_committee(
     body = scheme.request_body(info, path, data)
     ciphertext = scheme.parse(info, body, str(path), EXACT)
     with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
-        result = fetch(members_of(api.as_committee(folder), members), identity, body, addresses, wait, info)
+        result = fetch(committee, asking.identity, body, asking.places, asking.wait, info)
         save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: {scheme.texts.plaintext(ciphertext)} under key {key}", markup=False)
     return output
@@ -352,7 +342,7 @@ def approve(
     noted: list[Json] = []
     for path in ciphertexts:
         chosen = step if operation == "rotate" else None
-        digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), chosen, bound, noise_bits)
+        digest, parties = api.approve(folder, key, path, party or None, operation, inputs or (), chosen, message=bound, noise_bits=noise_bits)
         console.print(f"{path} (sha256 {digest}): approved at party {', '.join(map(str, parties))}", markup=False)
         where = api.as_committee(folder).key_folder(parties[0], key)
         noise = approved_noise(where, load_seal_key(where), path.read_bytes())

@@ -12,8 +12,7 @@ from keyquorum.serve.client import admit as admit_receiver
 from keyquorum.terminal.output import console, emit, printed
 
 from . import completion
-
-Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+from .options import Folder
 
 
 def register(app: typer.Typer) -> None:

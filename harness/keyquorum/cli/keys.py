@@ -14,15 +14,27 @@ from keyquorum.fhe.parameters import NOISE_BITS_MAX
 from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.model.plain import Json
-from keyquorum.schemes import more_set_names, scheme_of
+from keyquorum.schemes import scheme_of
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
 
 from . import completion
 from .jobs import JobFile, hand_over
-from .options import BackendName, LinkSpec, MpSpdzFolder
-
-Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+from .options import (
+    Approvals,
+    BackendName,
+    Decryptions,
+    FloodBits,
+    Folder,
+    LinkSpec,
+    MpSpdzFolder,
+    NewKey,
+    NoiseBits,
+    ParameterSetName,
+    Place,
+    SchemeOptions,
+    Steps,
+)  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:
@@ -34,48 +46,16 @@ def register(app: typer.Typer) -> None:
 
 def keygen(
     folder: Folder,
-    key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
-    params: Annotated[
-        str,
-        typer.Option(
-            "--params",
-            "-p",
-            help=f"Parameter set: a name (see keyquorum parameters; also {', '.join(more_set_names())}) or a TOML file.",
-            autocompletion=completion.parameter_sets,
-        ),
-    ] = "ckks-8192-demo",
+    key: NewKey,
+    params: ParameterSetName = "ckks-8192-demo",
     relin: Annotated[bool, typer.Option(help="Make a relinearisation key.")] = True,
-    step: Annotated[
-        list[int] | None,
-        typer.Option("--step", "-s", help="Rotation step to make a Galois key for; 0: conjugation or column swap. Repeat."),
-    ] = None,
+    step: Steps = None,
     error: Annotated[str, typer.Option(help="Distribution of the noise: cbd (SEAL's own) or gaussian (sigma 3.2).")] = "cbd",
-    flood_bits: Annotated[
-        int | None,
-        typer.Option(
-            help="CKKS: s, the bits of the flooding, all decryptions together. An adversary's advantage is about 2^(-s/2 - 3). Below 30: weak (default: 30).",
-            show_default=False,
-        ),
-    ] = None,
-    decryptions: Annotated[
-        int | None,
-        typer.Option(
-            help="CKKS: decryptions that the key may ever serve; four times as many cost a bit of precision (default: 16).", show_default=False
-        ),
-    ] = None,
-    noise_bits: Annotated[
-        int | None,
-        typer.Option(
-            help="CKKS: log2 of the bound on the root mean square of a ciphertext's noise, over its coefficients (default: that of the parameter set).",
-            show_default=False,
-        ),
-    ] = None,
-    approvals: Annotated[
-        bool, typer.Option(help="CKKS: every party decrypts only ciphertexts that were approved at it (keyquorum approve).")
-    ] = False,
-    option: Annotated[
-        list[str] | None, typer.Option("--option", help="NAME=VALUE: an option of the set's scheme that is none of the above. Repeat.")
-    ] = None,
+    flood_bits: FloodBits = None,
+    decryptions: Decryptions = None,
+    noise_bits: NoiseBits = None,
+    approvals: Approvals = False,
+    option: SchemeOptions = None,
     job: JobFile = None,
     backend: BackendName = "embedded",
     mp_spdz: MpSpdzFolder = None,
@@ -99,16 +79,16 @@ def keygen(
     )
     chosen = policy if any(given.values()) else None
     elements = scheme_of(parameters).rotations(parameters, step or ())
-    more = _options(option or ())
+    more, place = _options(option or ()), Place(backend=backend, mp_spdz=mp_spdz, link=link)
     if job is not None:
-        hand_over(job, api.keygen_job(key, parameters, relin, elements, error, chosen, backend, mp_spdz, link, **more))
+        hand_over(job, api.keygen_job(key, parameters, relin, elements, error, chosen, **place, **more))
         return
     if backend == "embedded":
         needs = api.keygen_needs(folder, parameters, relin, elements, error, chosen, **more)
         if needs is not None:
             console.print(f"needs {needs.text()}", highlight=False)
     with progress_bars() as report:
-        result = api.keygen(folder, key, parameters, relin, elements, error, chosen, report, backend=backend, mp_spdz=mp_spdz, link=link, **more)
+        result = api.keygen(folder, key, parameters, relin, elements, error, chosen, progress=report, **place, **more)
     print_reports(result.reports)
     lines, public = scheme_of(result.info).texts.made(key, result.folder, result.info)
     for line in lines:

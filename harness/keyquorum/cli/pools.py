@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,9 +14,8 @@ from keyquorum.terminal.progress import progress_bars
 from . import completion
 from .app import App
 from .jobs import JobFile, hand_over
-from .options import Parties, chosen
+from .options import Folder, Parties, chosen
 
-Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Params = Annotated[
     str,
     typer.Option(
@@ -50,13 +48,14 @@ def fill(
 ) -> None:
     """Make items among all parties of this host, or among those of a subset, for its decryptions. On several hosts: --job, and keyquorum party."""
     members = chosen(parties)
-    size = api.pool_needs(folder, params, rounding, items, width, levels, chunk, members)
+    made = (folder, params, rounding, items, width, levels, chunk)
+    size = api.pool_needs(*made, parties=members)
     console.print(f"needs {size / 1e6:.2f} MB of disk at each party, for {items:,} items in {-(-items // chunk):,} chunks", markup=False)
     if job is not None:
-        hand_over(job, api.pool_fill_job(folder, params, rounding, items, width, levels, chunk, members))
+        hand_over(job, api.pool_fill_job(*made, parties=members))
         return
     with progress_bars() as report:
-        reports = api.pool_fill(folder, params, rounding, items, width, levels, chunk, report, parties=members)
+        reports = api.pool_fill(*made, progress=report, parties=members)
     print_reports(reports)
     for line in api.pool_lines(folder):
         console.print(line, markup=False)

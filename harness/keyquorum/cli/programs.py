@@ -19,9 +19,7 @@ from keyquorum.plans.program import ProgramRequest, run_locally
 from keyquorum.terminal.output import emit, ends_at_interrupt, fail, print_summary, printed, waiting_lines
 from keyquorum.terminal.progress import progress_bars
 
-from .options import BackendName, LinkSpec, MpSpdzFolder
-
-Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
+from .options import BackendName, Folder, LinkSpec, MpSpdzFolder
 
 
 def register(app: typer.Typer) -> None:
@@ -117,7 +115,9 @@ def party(
 
     try:
         with ends_at_interrupt(f"party {index} was interrupted; keys made before are untouched"), progress_bars() as report:
-            result = run_party(folder, index, chosen, report, connect_timeout, io_timeout, waiting_lines(runs(committee, chosen)), failed)
+            result = run_party(
+                folder, index, chosen, report, connect_timeout, io_timeout, waiting=waiting_lines(runs(committee, chosen)), failed=failed
+            )
     except (KeyQuorumError, EngineError) as error:
         if not said:
             raise

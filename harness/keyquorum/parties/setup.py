@@ -62,6 +62,7 @@ def init(
     hosts: Sequence[str] = (),
     me: Sequence[int] | None = None,
     name: str | None = None,
+    *,
     openings: str = "direct",
     base_ot: str = NEW_BASE_OT,
     lpn: bool = True,
