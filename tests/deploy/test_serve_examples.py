@@ -17,7 +17,7 @@ import pytest
 from keyquorum import api
 from keyquorum.cli import app
 from keyquorum.serve.client import make_receiver
-from keyquorum.serve.daemon import Daemon, Service
+from keyquorum.serve.daemon import Daemon, Own, Service
 from typer.testing import CliRunner
 
 FOLDER = Path(__file__).resolve().parents[2] / "docker" / "serve"
@@ -60,8 +60,8 @@ def test_the_command_starts_a_party(committee: Path, monkeypatch: pytest.MonkeyP
     """All words are understood by the real command line, up to where the party would connect."""
     started: list[tuple[Any, ...]] = []
 
-    def serve(committee: Any, party: int, service: Service, **options: Any) -> None:
-        started.append((party, service, options["ports"], options["host"]))
+    def serve(committee: Any, party: int, service: Service, own: Own, *rest: Any) -> None:
+        started.append((party, service, own.ports, own.host))
 
     monkeypatch.setattr("keyquorum.serve.daemon.serve", serve)
     assert words[:2] in (["serve", "/committee"], ["serve", "/var/lib/keyquorum/committee"])

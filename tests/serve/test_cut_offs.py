@@ -59,7 +59,7 @@ class Alone:
         self.record = committee.party_folder(1) / sessions.NAME
         self.tries = list[bool]()
         monkeypatch.setattr(daemon, "open_session", self.open)
-        monkeypatch.setattr(daemon, "MOST_CUT_OFFS", LIMIT)
+        monkeypatch.setattr(sessions, "MOST_CUT_OFFS", LIMIT)
         note(self.key, 0)
         self.record.unlink(missing_ok=True)
 
@@ -110,7 +110,7 @@ def test_cut_offs_blocked_by_a_party_that_stops(alone: Alone) -> None:
 
 def test_cut_offs_ablated_without_the_limit(alone: Alone, monkeypatch: pytest.MonkeyPatch) -> None:
     """The party connects again and again, until a session of the engine burns the key."""
-    monkeypatch.setattr(daemon, "MOST_CUT_OFFS", 1 << 20)
+    monkeypatch.setattr(sessions, "MOST_CUT_OFFS", 1 << 20)
     with pytest.raises(ParameterError):
         alone.run(*[True] * (LIMIT + 2))
     assert alone.count == LIMIT + 2

@@ -19,7 +19,7 @@ from keyquorum.schemes.prf import legendre as legendre_prf
 from keyquorum.schemes.prf.function import held_by, point_of
 from keyquorum.schemes.prf.functions import inner_of
 from keyquorum.schemes.prf.key import LEGENDRE, load_prf_key, sharing_of
-from keyquorum.serve import daemon
+from keyquorum.serve import sessions
 from keyquorum.serve.client import Refused, make_receiver
 from keyquorum.serve.kinds.toprf import ToprfKind
 
@@ -130,7 +130,7 @@ def test_an_answer_that_is_wrong(served: Known, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(("protocol", "name"), SETS, ids=["aes", "legendre"])
 def test_a_party_that_computes_with_another_share(protocol: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It computes with another summand of the key: a check fails, no answer leaves, and the honest parties stop serving until whoever runs them starts them again."""
-    monkeypatch.setattr(daemon, "MOST_SESSIONS", 1)  # the others stop too, without connecting again
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)  # the others stop too, without connecting again
     made = started(tmp_path, protocol, name)
     try:
         with made.client() as toprf:
@@ -147,7 +147,7 @@ def test_a_party_that_computes_with_another_share(protocol: str, name: str, tmp_
 
 def test_without_the_comparison_a_receiver_stops_the_parties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ablation of the comparison of summands: shares of the honest parties are inconsistent then, so the check of products fails, and honest parties take each other for a cheat."""
-    monkeypatch.setattr(daemon, "MOST_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     made = started(tmp_path, *SETS[0])
     try:
         monkeypatch.setattr(ToprfKind, "_compared", lambda self, context, have: [None] * len(have))
@@ -165,7 +165,7 @@ def test_without_the_comparison_a_receiver_stops_the_parties(tmp_path: Path, mon
 
 def test_sessions_that_break_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each gives another attempt, so after some of them, here after the first, the honest parties stop."""
-    monkeypatch.setattr(daemon, "MOST_SESSIONS", 1)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     made = started(tmp_path, *SETS[1])
     try:
 

@@ -286,7 +286,7 @@ def test_a_failed_check_ends_the_service(alone: Alone) -> None:
 
 def test_sessions_that_broke_off_are_counted(alone: Alone, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over starts of the party, and before it connects. A session that did not begin is not counted; a daemon that has none left ends, and no other one is begun."""
-    monkeypatch.setattr(daemon, "MOST_SESSIONS", 3)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 3)
     lost, late = _engine.NetworkError("lost"), ParameterError("ends the daemon")
     with pytest.raises(ParameterError):
         alone.run(None, None, lost, None, late)
@@ -295,7 +295,7 @@ def test_sessions_that_broke_off_are_counted(alone: Alone, monkeypatch: pytest.M
         alone.run(None, lost, lost)
     assert alone.counts[5:] == [3, 3] and len(alone.tries) == 1
     alone.refused("3 served sessions broke off, the limit is 3")
-    monkeypatch.setattr(daemon, "MOST_SESSIONS", 4)
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", 4)
     again = alone.served()
     again.stop()
     again.run()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,11 +17,10 @@ from keyquorum.serve.examine import examine_serving
 from keyquorum.terminal.output import console, emit, printed
 
 from . import completion
+from .options import Folder
 
 _BASE_OT = "; ".join(f"{name}: {what}" for name, what in BASE_OT.items())
 _SAID = "; ".join(f"{name}: {what}" for name, what in OPENINGS.items())
-
-Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 
 
 def register(app: typer.Typer) -> None:
@@ -62,9 +60,9 @@ def init(
     On several hosts: run init on each with the same --host list, --name and its own --me, exchange the fingerprints that it
     prints over a channel you trust, and enter them with keyquorum trust.
     """
-    committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings, base_ot, lpn)
+    committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings=openings, base_ot=base_ot, lpn=lpn)
     console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({committee.capabilities.summary})", markup=False)
-    if committee.authenticated:
+    if mac_key.kept(committee, 0) is not None:
         console.print(mac_key.WARNING, markup=False)
     if committee.openings != "direct":
         console.print(f"  openings: {committee.openings} ({OPENINGS[committee.openings]})")

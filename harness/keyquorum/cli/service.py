@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,16 +15,15 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError
 from keyquorum.model.subset import members_of, numbers_text
 from keyquorum.serve.client import make_receiver
-from keyquorum.serve.kinds import Service
+from keyquorum.serve.kinds import Own, Service
 from keyquorum.serve.signals import DRAIN_SECONDS
 from keyquorum.terminal.output import choice, console, emit
 
 from . import completion
-from .options import Parties, chosen
+from .options import Folder, Parties, chosen
 from .pools import Levels, Rounding, Width
 
 LONGEST_DRAIN = 3600.0
-Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Patience = Annotated[float, typer.Option(help="Seconds that a request may wait.")]
 Host = Annotated[str, typer.Option(help="Address to listen on for receivers.")]
 Port = Annotated[int, typer.Option(help="Port for receivers; 0: any free one.")]
@@ -114,17 +112,6 @@ def check_party(committee: Committee, index: int, port: int, metrics_port: int) 
         raise CommitteeError(f"there is no party {index} in {committee.folder}: choose 0 to {committee.size - 1}")
 
 
-@dataclass(frozen=True)
-class Own:
-    """Options that each party chooses for itself. ``ports``: for receivers, and of the metrics."""
-
-    host: str
-    ports: tuple[int, int]
-    audit_log: Path | None
-    drain: float
-    metrics_host: str
-
-
 def run_party(committee: Committee, index: int, service: Service, own: Own, prepare: Callable[[], None] = lambda: None) -> None:
     """Serves until interrupted, with a line on standard output for every event. ``prepare``: see :class:`.Daemon`."""
     from keyquorum.serve.audit import timestamp
@@ -143,17 +130,6 @@ def run_party(committee: Committee, index: int, service: Service, own: Own, prep
     silent = console.quiet and not choice.as_json
     log = (lambda event: None) if silent else events.write
     try:
-        run_service(
-            committee,
-            index,
-            service,
-            drain=own.drain,
-            ports=own.ports,
-            host=own.host,
-            metrics_host=own.metrics_host,
-            log=log,
-            audit=own.audit_log,
-            prepare=prepare,
-        )
+        run_service(committee, index, service, own, log, prepare)
     finally:
         events.close()

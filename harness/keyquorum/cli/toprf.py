@@ -19,8 +19,7 @@ from keyquorum.schemes.prf.functions import inner_of
 from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.schemes.prf.policy import POLICY, parse_rate, read_policy
 from keyquorum.schemes.prf.tables import CHUNK
-from keyquorum.serve.client import LONGEST_WAIT
-from keyquorum.serve.kinds import Service
+from keyquorum.serve.kinds import Own, Service
 from keyquorum.serve.signals import DRAIN_SECONDS
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
@@ -45,10 +44,9 @@ from . import completion
 from .app import App
 from .jobs import JobFile, hand_over
 from .keys import say_shared
-from .options import Parties, chosen
-from .service import AuditLog, Chunk, Drain, Host, MetricsHost, MetricsPort, Own, Patience, Port, check_party, run_party, serving
+from .options import Asking, Folder, NewKey, Parties, chosen
+from .service import AuditLog, Chunk, Drain, Host, MetricsHost, MetricsPort, Patience, Port, check_party, run_party, serving
 
-Folder = Annotated[Path, typer.Argument(help="Committee folder.", show_default=False)]
 Key = Annotated[str, typer.Argument(help="Name of a key that toprf keygen made.", show_default=False, autocompletion=completion.keys)]
 Method = Annotated[str, typer.Option(help=f"How AES is evaluated: {' or '.join(METHODS)}, with one-time tables.")]
 Identity = Annotated[Path, typer.Option("--identity", help="Identity of the receiver, as keyquorum receiver makes it.", show_default=False)]
@@ -72,7 +70,7 @@ def register(parent: typer.Typer) -> None:
 @app.command("keygen")
 def keygen(
     folder: Folder,
-    key: Annotated[str, typer.Argument(help="Name of the new key.", show_default=False)],
+    key: NewKey,
     prf: Annotated[str, typer.Option(help=f"The function: {' or '.join(FUNCTIONS)}.")] = "aes",
     job: JobFile = None,
 ) -> None:
@@ -250,7 +248,7 @@ def evaluate(
     """
     inputs = _inputs(text, stdin, batch)
     failure: KeyQuorumError | None
-    with _open(folder, key, identity, at, domain, output_bytes, wait, parties) as toprf:
+    with _open(folder, key, Asking.of(identity, at, wait), domain, output_bytes, parties) as toprf:
         if output is None:
             values, failure = _values(toprf, inputs)
             for value in values:
@@ -305,7 +303,7 @@ def derive(
     inputs = _inputs(text, stdin, None)
     with (
         reserved([output], [length], Path(folder) / RESULTS) as places,
-        _open(folder, key, identity, at, domain, 32, wait, parties) as toprf,
+        _open(folder, key, Asking.of(identity, at, wait), domain, 32, parties) as toprf,
     ):
         save_all(places, [toprf.derive(inputs[0], use, salted, length)])
     console.print(f"{output}: a key of {length} bytes", markup=False)
@@ -352,17 +350,8 @@ def _bytes(text: str, what: str) -> bytes:
         raise ParameterError(f"{what} is no text: read the input with --stdin") from None
 
 
-def _open(folder: Path, key: str, identity: Path, at: list[str] | None, domain: str, output_bytes: int, wait: float, parties: str | None) -> Toprf:
-    if not 0 <= wait <= LONGEST_WAIT:
-        raise ParameterError(f"--wait {wait:g}: choose 0 to {LONGEST_WAIT:g} seconds")
-    places = None if at is None else [api.address(word) for word in at]
+def _open(folder: Path, key: str, asking: Asking, domain: str, output_bytes: int, parties: str | None) -> Toprf:
     return Toprf(
-        folder,
-        key,
-        identity,
-        places,
-        _bytes(domain, "--domain"),
-        output_bytes,
-        wait=wait,
+        folder, key, asking.identity, asking.places, domain=_bytes(domain, "--domain"), output_bytes=output_bytes, wait=asking.wait,
         parties=chosen(parties),
-    )
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 from keyquorum.model.committee import BASE_OT, OPENINGS, Committee
 from keyquorum.model.errors import CommitteeError, PoolError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
+from keyquorum.parties import mac_key
 from keyquorum.plans.pool_list import read_pool
 from keyquorum.plans.pool_store import last_claim, pool_status
 from keyquorum.schemes.key_folder import METADATA, holds_a_key
@@ -43,9 +44,8 @@ def _committee(candidate: Candidate) -> Report:
 
 
 def _party_lines(committee: Committee, party: int) -> list[str]:
-    folder, lines = committee.party_folder(party), []
-    if committee.authenticated:
-        lines.append(burned_line(committee, party))
+    folder, key = committee.party_folder(party), mac_key.kept(committee, party)
+    lines = [] if key is None else [burned_line(key, party)]
     lines += [f"party {party} has key {path.name}" for path in sorted((folder / "keys").glob("*")) if holds_a_key(path)]
     for path in sorted(p for p in (folder / "pools").glob("*") if (p / "pool.json").exists()):
         made, used = pool_status(path)

@@ -130,10 +130,10 @@ def folder_lines(folder: Path) -> list[str]:
     return [f"{len([p for p in shares if p.name.startswith('share-')])} share files"]
 
 
-def burned_line(committee: Committee, party: int) -> str:
+def burned_line(key: Path, party: int) -> str:
     """A line with the state of a party's MAC key."""
     try:
-        return f"party {party}: {mac_key.state(committee.mac_key_path(party))}"
+        return f"party {party}: {mac_key.state(key)}"
     except KeyFileError as error:
         return f"party {party}: {error}"
 

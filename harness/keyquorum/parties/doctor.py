@@ -78,8 +78,9 @@ def _files(committee: Committee, index: int) -> Iterator[Finding]:
         )
     else:
         yield Finding(True, f"party {index}: identity and permissions")
-    if committee.authenticated:
-        yield _mac_key(committee, index)
+    key = mac_key.kept(committee, index)
+    if key is not None:
+        yield _mac_key(key, index)
 
 
 def _unwritable(folder: Path) -> Path | None:
@@ -93,8 +94,7 @@ def _unwritable(folder: Path) -> Path | None:
     return None
 
 
-def _mac_key(committee: Committee, index: int) -> Finding:
-    path = committee.mac_key_path(index)
+def _mac_key(path: Path, index: int) -> Finding:
     try:
         state = mac_key.state(path)
     except KeyFileError as error:

@@ -45,8 +45,7 @@ def run_in_process(
     def one(session: Session) -> Any:
         chosen = None
         try:
-            if committee.authenticated:
-                mac_key.use_in_process(session, committee)
+            mac_key.use_in_process(session, committee)
             chosen = open_backend(backend, session, committee, mp_spdz, link or "")
             return job(PartyContext(session, committee, progress if session.party == 0 else None, chosen, link or ""))
         except BaseException as error:

@@ -74,10 +74,16 @@ def check(path: Path) -> None:
         raise KeyFileError(str(error)) from None
 
 
+def kept(committee: Committee, party: int) -> Path | None:
+    """The file of a party's MAC key; None where parties keep no MAC key."""
+    return committee.mac_key_path(party) if committee.authenticated else None
+
+
 def check_party(committee: Committee, party: int) -> None:
     """Refuses a party whose MAC key is burned."""
-    if committee.authenticated:
-        check(committee.mac_key_path(party))
+    path = kept(committee, party)
+    if path is not None:
+        check(path)
 
 
 def check_key_folder(folder: Path, protocol: str) -> None:
@@ -121,6 +127,13 @@ def use(session: Session, path: Path) -> None:
     _set(session, mac_key(path), str(path))
 
 
+def use_kept(session: Session, committee: Committee, party: int) -> None:
+    """Sets the key of a party's session, where parties keep a MAC key. Raises :class:`KeyInUseError` while another session uses the key."""
+    path = kept(committee, party)
+    if path is not None:
+        use(session, path)
+
+
 def _set(session: Session, key: bytes, path: str | None = None) -> None:
     try:
         session.set_mac_key(key, path)
@@ -135,8 +148,11 @@ _IN_PROCESS: dict[tuple[bytes, int], bytes] = {}
 
 
 def use_in_process(session: Session, committee: Committee) -> None:
-    """Sets the key of a session of this process: the key of the party's folder, or one in the memory of this process."""
-    if committee.party_folder(session.party).exists():
-        use(session, committee.mac_key_path(session.party))
+    """Sets the key of a session of this process, where parties keep a MAC key: the key of the party's folder, or one in the memory of this process."""
+    path = kept(committee, session.party)
+    if path is None:
+        return
+    if path.parent.exists():
+        use(session, path)
     else:
         _set(session, _IN_PROCESS.setdefault((committee.digest, session.party), secrets.token_bytes(BYTES)))

@@ -132,6 +132,7 @@ def run_party(
     progress: Progress | None = None,
     connect_timeout: float = 30.0,
     io_timeout: float = 120.0,
+    *,
     waiting: Waiting | None = None,
     failed: Failed | None = None,
     locked: bool = False,
@@ -150,20 +151,24 @@ def run_party(
     party = committee.index_of(party)
     with hold(committee, [] if locked else [party], job, connect_timeout):
         sweep(committee.party_folder(party))
-        return _run(committee, party, job, progress, connect_timeout, io_timeout, waiting, failed)
+        return _run(committee, party, job, progress, (connect_timeout, io_timeout), waiting, failed)
 
 
 def _run(
-    committee: Committee, party: int, job: Json, progress: Progress | None, connect_timeout: float, io_timeout: float,
-    waiting: Waiting | None, failed: Failed | None,
-) -> Json:  # fmt: skip
+    committee: Committee,
+    party: int,
+    job: Json,
+    progress: Progress | None,
+    timeouts: tuple[float, float],
+    waiting: Waiting | None,
+    failed: Failed | None,
+) -> Json:
     """See :func:`run_party`; the party's lock is held."""
     session, backend, number = None, None, committee.number_of(party)
     try:
         check_party(committee, party, job)
-        session = open_session(committee, party, job, connect_timeout, io_timeout, waiting)
-        if committee.authenticated:
-            mac_key.use(session, committee.mac_key_path(party))
+        session = open_session(committee, party, job, *timeouts, waiting)
+        mac_key.use_kept(session, committee, party)
         name, mp_spdz = backend_of(job)
         backend = open_backend(name, session, committee, mp_spdz, shaping(link_of(job)).engine)
         context = PartyContext(session, committee, progress, backend, link_of(job))

@@ -26,6 +26,7 @@ from keyquorum.schemes.base import EXACT, AnyEncryption, Decrypted
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.sharing.receivers import received_messages
 
+from .answers import Answers
 from .connection import NotConnected
 from .copies import answer_bytes, summands_of
 from .wire import certificate_of, client_context, connect, receive_message, send_message
@@ -244,7 +245,7 @@ class Receiver(Channels):
 
     def _words(self, scheme: AnyEncryption, info: KeyInfo, data: bytes, count: int, head: dict[str, object]) -> NDArray[np.uint64]:
         """The rounded phases of one request. Raises PartyError where parties contradict one another, or their answers are not right."""
-        if not self._committee.authenticated:
+        if Answers.of(self._committee) is not Answers.PADDED:
             modulus = scheme.message_modulus(info.parameters, self._committee)
             return scheme.combine(info.parameters, self._shares(data, count, head, modulus), modulus)
         padded = scheme.padded(info.parameters)

@@ -20,6 +20,8 @@ from keyquorum._engine import addmod, mulmod_scalar
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError
 
+from .answers import Answers
+
 Words = NDArray[np.uint64]
 HASH = 32
 """Bytes of the hash of a copy."""
@@ -38,16 +40,16 @@ def _hash(words: bytes) -> bytes:
 
 
 def answer_of(committee: Committee, shares: Words) -> bytes:
-    """A party's answer, from its shares [parts, count] of the messages: its first summand, `u64` each; where products are verified also the hash of each further one."""
+    """A party's answer, from its shares [parts, count] of the messages: its first summand, `u64` each; where receivers compare copies also the hash of each further one."""
     first: bytes = shares[0].astype("<u8").tobytes()
-    if not committee.verifies_products:
+    if Answers.of(committee) is not Answers.COPIES:
         return first
     return first + b"".join(_hash(part.astype("<u8").tobytes()) for part in shares[1:])
 
 
 def answer_bytes(committee: Committee, count: int) -> int:
     """Bytes of an answer for ``count`` messages."""
-    hashes = committee.capabilities.values(committee.size, committee.threshold) - 1 if committee.verifies_products else 0
+    hashes = committee.capabilities.values(committee.size, committee.threshold) - 1 if Answers.of(committee) is Answers.COPIES else 0
     return 8 * count + HASH * hashes
 
 
@@ -55,11 +57,11 @@ def summands_of(committee: Committee, answers: Sequence[bytes | bytearray], coun
     """Summands of the messages, [1, count] of each party, from the answers in the order of the parties, with the length of :func:`answer_bytes`. ``modulus``: of shares over a prime
     field. Raises :class:`DifferentCopies`, or :class:`WrongDegree`."""
     shares = [np.frombuffer(answer[: 8 * count], "<u8").astype(np.uint64)[None, :] for answer in answers]
-    if not committee.verifies_products:
-        return shares
-    if committee.ring_protocol is None:
+    kind = Answers.of(committee)
+    if kind is Answers.POINTS:
         return interpolated(committee, shares, modulus)
-    compare(committee, answers, count)
+    if kind is Answers.COPIES:
+        compare(committee, answers, count)
     return shares
 
 

@@ -16,8 +16,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import keyquorum
 from keyquorum._engine import CheckError, EngineError, Session, StoreError, UsageError
@@ -51,8 +49,8 @@ from .audit import AuditLog
 from .audit_chain import Signer
 from .connection import Connection, NotConnected
 from .filling import Filling, agreed_pool
-from .kinds import ServedKind, Service, open_kind
-from .kinds.base import Asked
+from .kinds import Own, ServedKind, Service, open_kind
+from .kinds.base import DEFAULTS, Asked
 from .limits import NAME as LIMITS
 from .limits import Meter, read_limits
 from .listener import Listener
@@ -60,9 +58,8 @@ from .mac_gauges import mac_key_gauges
 from .metrics import Metrics
 from .plan import PLAN_LIMIT, Plan, read_plan
 from .requests import Request, Requests
-from .sessions import NAME as SESSIONS
-from .sessions import BrokenSessions, CutOffs
-from .signals import DRAIN_SECONDS, Signals
+from .sessions import BrokenSessions, record_of
+from .signals import Signals
 from .snapshot import Snapshot, SnapshotCollector
 
 LONGEST_PATIENCE = 86400.0
@@ -75,29 +72,23 @@ DEFERRED_SECONDS = 2.0
 FIRST_SECONDS, PAUSE = 0.1, 0.02
 """Longest wait of a batch for requests that are proposed for the first time, of receivers without a deferred one; and the time to the next proposal
 where there are deferred requests alone."""
-MOST_SESSIONS = 256
-"""Sessions that may break off, over all starts of a party whose protocols verify products, until its operator has looked (:mod:`.sessions`). Wrong values pass with probability 2^-40 a session, and a
-party that sees that a check will fail can break off, so that the others connect again: with 2^-32 in all."""
-MOST_CUT_OFFS = 256
-"""Challenges that may be cut off under the MAC key of a party that serves, until its operator has looked (:mod:`.sessions`): a sixteenth of those that burn the key."""
 REFUSED, HERE, MISSING = range(3)
 """What a member says of a proposed request."""
 
 
 class Daemon:
-    """One party. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint), at ``host`` and ``metrics_host``. ``audit``: the file of the
-    audit log (default: audit.jsonl in the party's folder). ``prepare``: is called once no other process serves for the party, before the key is loaded."""
+    """One party. ``prepare``: is called once no other process serves for the party, before the key is loaded."""
 
     def __init__(
-        self, committee: Committee, party: int, service: Service, ports: tuple[int, int | None] = (0, 0), host: str = "127.0.0.1",
-        metrics_host: str = "127.0.0.1", log: Callable[[str], None] = lambda line: None, audit: Path | None = None, prepare: Callable[[], None] = lambda: None,
+        self, committee: Committee, party: int, service: Service, own: Own = DEFAULTS, log: Callable[[str], None] = lambda line: None,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         mac_key.check_party(committee, party)
         sweep(committee.party_folder(party))
         self.committee, self.party, self.service, self._log = committee, party, service, log
         self._number = committee.number_of(party)
         """Of this party, for people and files: a subset numbers its members from 0."""
-        self._audit_path = audit or committee.party_folder(party) / AUDIT_LOG
+        self._audit_path = own.audit or committee.party_folder(party) / AUDIT_LOG
         self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
         self._waits_for = ""
         self.connection = Connection(committee.number_of)
@@ -117,17 +108,14 @@ class Daemon:
                 f"party {self._number} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
             )
         try:
-            if committee.verifies_products:
-                self._record = BrokenSessions(committee.party_folder(party) / SESSIONS, MOST_SESSIONS)
-            elif committee.authenticated:
-                self._record = CutOffs(committee.party_folder(party) / SESSIONS, MOST_CUT_OFFS, committee.mac_key_path(party))
+            self._record = record_of(committee, party)
             prepare()
-            self._open(receivers, ports, host, metrics_host)
+            self._open(receivers, own)
         except BaseException:
             self._lock.release()
             raise
 
-    def _open(self, receivers: Receivers, ports: tuple[int, int | None], host: str, metrics_host: str) -> None:
+    def _open(self, receivers: Receivers, own: Own) -> None:
         """Loads the key, opens the ports and writes the addresses that receivers read. The caller holds the lock on serving for this party."""
         committee, party, service = self.committee, self.party, self.service
         self.served_key: ServedKind = open_kind(committee, party, service)
@@ -147,7 +135,7 @@ class Daemon:
         self._stop = threading.Event()
         self.requests = Requests(service.patience, self._admit)
         self._receivers, self._meter = receivers, Meter(read_limits(committee.party_folder(party) / LIMITS))
-        self.metrics = Metrics(ports[1], metrics_host, self._not_ready)
+        self.metrics = Metrics(own.ports[1], own.metrics_host, self._not_ready)
         variant = self.served_key.variant
         item_bytes = 1 if variant is None else 8 * sum(section.rows * section.words for section in variant.sections)
         self._filling = Filling(service, self._log, self.metrics, item_bytes)
@@ -157,13 +145,14 @@ class Daemon:
             self._log,
             Signer(committee.identity_path(party)),
         )
-        self.listener = Listener(receivers, host, ports[0], self.served_key, self.requests, self.metrics.request, self.audit)
+        self.listener = Listener(receivers, own.host, own.ports[0], self.served_key, self.requests, self.metrics.request, self.audit)
         labels = {"party": str(self._number), "key": service.key, "key_id": self.served_key.key_id, "version": keyquorum.__version__}
         self.metrics.registry.register(SnapshotCollector(self.snapshot, labels))
-        if committee.authenticated:
-            mac_key_gauges(self.metrics.registry, committee.mac_key_path(party))
-            self._log(f"{mac_key.state(committee.mac_key_path(party))}; {mac_key.WARNING}")
-        addresses = {"host": host, "port": self.listener.port, "metrics": self.metrics.port}
+        key = mac_key.kept(committee, party)
+        if key is not None:
+            mac_key_gauges(self.metrics.registry, key)
+            self._log(f"{mac_key.state(key)}; {mac_key.WARNING}")
+        addresses = {"host": own.host, "port": self.listener.port, "metrics": self.metrics.port}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
 
     def _admit(self, asked: Asked) -> None:
@@ -212,7 +201,7 @@ class Daemon:
     def run(self) -> None:
         """Serves until stopped. Connects again, with a line in the log, when a party is gone, broke the protocol, or was started with other options
         or another key, or while the disk takes nothing. Raises errors that do not pass: a pool that is not safe to use (where none is kept, else it is made anew), or a damaged file. Where products are verified also a failed check, and the last session that may
-        break off (:data:`MOST_SESSIONS`): every session is another try for who cheats. The party does not start again then until its operator removes the record."""
+        break off (:data:`.MOST_SESSIONS`): every session is another try for who cheats. The party does not start again then until its operator removes the record."""
         try:
             while not self._stop.is_set():
                 try:
@@ -336,11 +325,10 @@ class Daemon:
 
     def _use_mac_key(self, session: Session) -> None:
         """Sets the MAC key of a session, which has it until it ends. Raises PartyError while another job of the party has it."""
-        if self.committee.authenticated:
-            try:
-                mac_key.use(session, self.committee.mac_key_path(self.party))
-            except KeyInUseError as error:
-                raise PartyError(str(error)) from None
+        try:
+            mac_key.use_kept(session, self.committee, self.party)
+        except KeyInUseError as error:
+            raise PartyError(str(error)) from None
 
     def _propose(self, pool: Pool | None, filling: bool) -> Plan:
         """The next plan of party 0: as many requests as the pool and a batch allow, in their order. It fills the pool if there is no request that is proposed for the
@@ -496,15 +484,21 @@ def _address_text(committee: Committee, party: int) -> str:
         return ""
 
 
-def serve(committee: Committee, party: int, service: Service, drain: float = DRAIN_SECONDS, **options: Any) -> None:
-    """Runs one party until a signal ends it (:mod:`.signals`), in the main thread. ``drain``: most seconds from the signal to the end. ``options``: of
-    :class:`Daemon`."""
+def serve(
+    committee: Committee,
+    party: int,
+    service: Service,
+    own: Own = DEFAULTS,
+    log: Callable[[str], None] = lambda line: None,
+    prepare: Callable[[], None] = lambda: None,
+) -> None:
+    """Runs one party until a signal ends it (:mod:`.signals`), in the main thread."""
     forbid_core_dumps()
     collect_garbage_less()
-    with Signals(drain) as signals:
-        daemon = Daemon(committee, party, service, **options)
-        address = f"{place_text(options.get('host', '127.0.0.1'), daemon.listener.port)}, metrics at 127.0.0.1:{daemon.metrics.port}"
-        options.get("log", str)(f"serves key {service.key} to receivers at {address}, audit log {daemon.audit.path}")
+    with Signals(own.drain) as signals:
+        daemon = Daemon(committee, party, service, own, log, prepare)
+        address = f"{place_text(own.host, daemon.listener.port)}, metrics at 127.0.0.1:{daemon.metrics.port}"
+        log(f"serves key {service.key} to receivers at {address}, audit log {daemon.audit.path}")
         signals.go(daemon.stop, daemon.reload)
         with suppress(KeyboardInterrupt):
             daemon.run()

@@ -15,13 +15,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from keyquorum._engine import CheckError
-from keyquorum.model.committee import write_atomically
+from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CommitteeError, KeyQuorumError
 from keyquorum.model.plain import is_count, json_loads
 from keyquorum.parties import mac_key
 
+from .answers import Answers
+
 NAME = "sessions.json"
 """The file, in the party's folder: of all keys that the party serves."""
+MOST_SESSIONS = 256
+"""Sessions that may break off, over all starts of a party whose protocols verify products, until its operator has looked. Wrong values pass with probability 2^-40 a session, and a
+party that sees that a check will fail can break off, so that the others connect again: with 2^-32 in all."""
+MOST_CUT_OFFS = 256
+"""Challenges that may be cut off under the MAC key of a party that serves, until its operator has looked: a sixteenth of those that burn the key."""
 LONGEST = 300
 """Characters of the reason in the file."""
 CURE = "find out who, and remove the file to serve again"
@@ -185,4 +192,12 @@ def _read_cut_offs(path: Path) -> tuple[int | None, str]:
     return before, last
 
 
-__all__ = ["NAME", "BrokenSessions", "CutOffs", "has_cut_offs", "read_sessions"]
+def record_of(committee: Committee, party: int) -> BrokenSessions | None:
+    """The record of a party that holds its lock on serving; None where nobody deviates, by assumption. Raises CommitteeError."""
+    answers, path = Answers.of(committee), committee.party_folder(party) / NAME
+    if answers is Answers.PADDED:
+        return CutOffs(path, MOST_CUT_OFFS, committee.mac_key_path(party))
+    return None if answers is Answers.SUMMANDS else BrokenSessions(path, MOST_SESSIONS)
+
+
+__all__ = ["NAME", "BrokenSessions", "CutOffs", "has_cut_offs", "read_sessions", "record_of"]

@@ -21,6 +21,7 @@ from keyquorum.schemes.prf.client_masks import MOST_MASKED, opened_masks, same_v
 from keyquorum.schemes.prf.function import BLOCK, MOST_INPUTS, check_output, finalised
 from keyquorum.schemes.prf.functions import inner_of
 from keyquorum.schemes.prf.key import load_prf_key
+from keyquorum.serve.answers import Answers
 from keyquorum.serve.client import Channels
 
 HASH_BYTES = hashlib.sha256().digest_size
@@ -38,11 +39,12 @@ class Toprf:
 
     @checked
     def __init__(
-        self, committee: Committee | PathLike, key: str, identity: PathLike, places: list[tuple[str, int]] | None = None, domain: bytes = b"",
+        self, committee: Committee | PathLike, key: str, identity: PathLike, places: list[tuple[str, int]] | None = None, *, domain: bytes = b"",
         output_bytes: int = 32, timeout: float = 90.0, wait: float = 0.0, parties: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         whole = api.as_committee(committee)
         self._committee = whole if parties is None else subset_of(whole, parties)
+        self._padded = Answers.of(self._committee) is Answers.PADDED
         self._head = {} if parties is None else {"parties": sorted(parties)}
         info = load_prf_key(api.key_folder(whole, key))
         self._key_id, self._inner = info.key_id, inner_of(info.parameters)
@@ -79,7 +81,7 @@ class Toprf:
     @checked
     def evaluate_each(self, inputs: Iterable[bytes]) -> Iterator[bytes]:
         """As :meth:`evaluate_many`, one value after another, as soon as its request is answered: an error loses none of the values before."""
-        given, most = list(inputs), MOST_MASKED if self._committee.authenticated else MOST_INPUTS
+        given, most = list(inputs), MOST_MASKED if self._padded else MOST_INPUTS
         for first in range(0, len(given), most):
             yield from self._request(given[first : first + most])
 
@@ -96,7 +98,7 @@ class Toprf:
     def _request(self, inputs: Sequence[bytes], derives: bool = False) -> list[bytes]:
         points = [self._inner.point(data, self._domain, self._output) for data in inputs]
         head = {"key": self._key_id, "output": self._output, **self._head}
-        if self._committee.authenticated:
+        if self._padded:
             blocks = self._by_masks(points, head)
         else:
             answers = self._channels.ask(self._inner.shared(self._committee, points), head)

@@ -22,6 +22,8 @@ from keyquorum.schemes.subset_shares import load_subset_shares
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import PreprocessingKind
 
+from ..signals import DRAIN_SECONDS
+
 
 @dataclass(frozen=True)
 class Service:
@@ -38,6 +40,21 @@ class Service:
     batch: int = 0
     patience: float = 30.0
     method: str = "circuit"
+
+
+@dataclass(frozen=True)
+class Own:
+    """Options that each party chooses for itself. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint), at ``host`` and
+    ``metrics_host``. ``audit``: the file of the audit log (default: audit.jsonl in the party's folder). ``drain``: most seconds from a signal to the end."""
+
+    host: str = "127.0.0.1"
+    ports: tuple[int, int | None] = (0, 0)
+    audit: Path | None = None
+    drain: float = DRAIN_SECONDS
+    metrics_host: str = "127.0.0.1"
+
+
+DEFAULTS = Own()
 
 
 @dataclass(frozen=True)
