@@ -3,6 +3,14 @@
 Python counts are of ``harness/keyquorum`` (blank lines, comments and docstrings included); Rust counts are of all crates but the fuzz targets, without
 unit tests for circles. A circle is a set of folders or files of a crate's ``src`` whose modules import one another. A name that ``lib.rs`` re-exports counts as
 its module.
+
+A keyword interface is a function whose callers name the arguments, so nobody has to know their order. There are three kinds, and a long signature of any other
+function is counted apart from them: a function of :mod:`keyquorum.api`, or a class of :mod:`keyquorum.toprf` (``__all__``, wherever it is defined), that takes at most
+seven arguments by position; a command
+of ``cli/``, whose parameters are options of the command line (the module registers it with ``command`` or ``callback``); and a declared signature of a program
+(``@program``), which takes names alone. The long ones among them are printed too.
+
+A parameter called ``seed`` is the seed of a run, for tests, outside ``fhe/``. There it is a public seed of a file format, of which masks are expanded.
 """
 
 from __future__ import annotations
@@ -22,6 +30,10 @@ OWNERS = ("sharing/numbers", "model/protocols", "model/committee")
 """The modules that may ask: the owner of private numbers, and the descriptors."""
 DOMAINS = ("F_", "Z2^")
 MOST_ARGUMENTS = 7
+PUBLIC_SEEDS = "fhe/"
+"""The folder where a parameter called seed is not the seed of a run."""
+OWN_DOMAINS = "model/domains.py"
+"""The module that makes the text of a domain."""
 
 UNIT_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*(?:#\[.*\s*)*mod \w+ \{", re.MULTILINE)
 """The start of the unit tests of a Rust file: they stand at its end."""
@@ -37,6 +49,52 @@ def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """Names of the parameters, without the first one of a method."""
     found = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
     return found[1:] if found[:1] in (["self"], ["cls"]) else found
+
+
+def by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Number of arguments that may be given by position, without the first one of a method."""
+    return len(arguments(function)) - len(function.args.kwonlyargs)
+
+
+def public_names() -> set[str]:
+    """The names of the Python interface."""
+    found = set[str]()
+    for path in (PACKAGE / "api.py", PACKAGE / "toprf" / "__init__.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                found |= set(ast.literal_eval(node.value))
+    return found
+
+
+def registered(tree: ast.AST) -> set[str]:
+    """The functions that a module of the command line registers as commands: by a decorator, or by a call of its result."""
+    makers = ("command", "callback")
+    found = set()
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Call)
+            and isinstance(node.func.func, ast.Attribute)
+            and node.func.func.attr in makers
+        ):
+            found |= {name.id for argument in node.args for name in ast.walk(argument) if isinstance(name, ast.Name)}
+        if isinstance(node, ast.FunctionDef):
+            decorators = (d.func for d in node.decorator_list if isinstance(d, ast.Call))
+            found |= {node.name for d in decorators if isinstance(d, ast.Attribute) and d.attr in makers}
+    return found
+
+
+def why_by_keyword(name: str, tree: ast.Module, function: ast.FunctionDef | ast.AsyncFunctionDef, public: set[str]) -> str:
+    """The reason why a function is a keyword interface; empty if it is not."""
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef) and function in node.body and function.name == "__init__")
+    called = next((node.name for node in classes), function.name if function in tree.body else "")
+    if name.startswith("cli/") and function.name in registered(tree):
+        return "a command"
+    if called in public and by_position(function) <= MOST_ARGUMENTS and not name.startswith("cli/"):
+        return "public, options by name alone"
+    if any(isinstance(d, ast.Name) and d.id == "program" for d in function.decorator_list) and not by_position(function):
+        return "declared signature of a program"
+    return ""
 
 
 def tests(tree: ast.AST) -> Iterator[ast.expr]:
@@ -61,20 +119,23 @@ def starts_as_domain(node: ast.JoinedStr) -> bool:
 def python_places() -> dict[str, list[Place]]:
     """Places of each count of the package."""
     found: dict[str, list[Place]] = defaultdict(list)
+    public = public_names()
     for path in sorted(PACKAGE.rglob("*.py")):
         name, tree = path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text())
         for function in functions(tree):
             length = (function.end_lineno or function.lineno) - function.lineno + 1
             found["length"].append((name, function.lineno, f"{function.name}: {length}"))
             if len(arguments(function)) > MOST_ARGUMENTS:
-                found["arguments"].append((name, function.lineno, f"{function.name}: {len(arguments(function))}"))
-            if "seed" in arguments(function):
+                reason = why_by_keyword(name, tree, function, public)
+                text = f"{function.name}: {len(arguments(function))}"
+                found["keywords" if reason else "arguments"].append((name, function.lineno, f"{text}, {reason}" if reason else text))
+            if "seed" in arguments(function) and not name.startswith(PUBLIC_SEEDS):
                 found["seed"].append((name, function.lineno, function.name))
         if not name.startswith(OWNERS):
             found["kind"] += [(name, test.lineno, ast.unparse(test)) for test in tests(tree) if asks_for_kind(test)]
-        found["domain"] += [
-            (name, node.lineno, ast.unparse(node)) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) and starts_as_domain(node)
-        ]
+        if name != OWN_DOMAINS:
+            domains = (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) and starts_as_domain(node))
+            found["domain"] += [(name, node.lineno, ast.unparse(node)) for node in domains]
     return found
 
 
@@ -138,9 +199,10 @@ def main() -> int:
     counts: list[tuple[str, int, list[Place]]] = [
         ("lines of the longest function", int(longest[2].rpartition(" ")[2]), [longest]),
         (f"functions of more than {MOST_ARGUMENTS} arguments", len(found["arguments"]), found["arguments"]),
+        (f"keyword interfaces of more than {MOST_ARGUMENTS} arguments", len(found["keywords"]), found["keywords"]),
         ("conditions on the kind of committee", len(found["kind"]), found["kind"]),
-        ("parameters called seed", len(found["seed"]), found["seed"]),
-        ("formatted domains", len(found["domain"]), found["domain"]),
+        ("parameters that are seeds of runs", len(found["seed"]), found["seed"]),
+        ("formatted domains outside model/domains.py", len(found["domain"]), found["domain"]),
         ("circles among the folders of Rust crates", len(round_), round_),
         ("lines of the package", lines(PACKAGE, ".py", ".pyi"), []),
         (

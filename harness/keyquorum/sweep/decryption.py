@@ -59,24 +59,35 @@ def engine_cost(group: RoundingGroup) -> tuple[int, int]:
     return stats["rounds"], stats["bytes_sent"]
 
 
-@party_job("sweep:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool}, verified=True)
-def decrypt_job(context: PartyContext, job: Json) -> Json:
-    """The job ``sweep:decrypt``: ``items`` decryptions; ``width`` and ``levels`` are those of tables; ``single``: ciphertexts one by
-    one instead of batches. Optional are ``noise``, the fraction of :func:`.workloads.noise_for`; ``batch``, decryptions that are made together (0: BATCH, or
-    TABLE_BATCH); ``piece``, ciphertexts of which the phases are made at a time, as they take much memory (0: the whole batch). The pool is filled and
-    used in turns, which bounds its size on the disk. For single ciphertexts it is filled once, as small fillings cost much with MACs. The results ``offline``,
-    ``offline_cpu``, ``offline_bytes`` and ``offline_bytes_received`` are those of one item of the pool."""
-    variant, group = variant_of(context.committee, job), pool_group(context)
-    work = workload(context, group, variant, float(job.get("noise", 0)))
-    pool = Pool(context, group, variant) if group.member else None
-    chunk = TABLE_BATCH if variant.rounding == "round_ltz_table" else BATCH
-    batch = work.item_count if job["single"] else min(job.get("batch") or chunk, job["items"])
+@dataclass
+class _Filled:
+    """What the filling of a pool costs: items, seconds, CPU seconds, bytes sent and received."""
 
-    def decrypt(size: int) -> Online:
+    items: int = 0
+    seconds: float = 0.0
+    cpu: float = 0.0
+    sent: int = 0
+    received: int = 0
+
+
+class _Measurement:
+    """The decryptions of a job at one party."""
+
+    def __init__(self, context: PartyContext, job: Json) -> None:
+        self.context, self.job = context, job
+        self.variant, self.group = variant_of(context.committee, job), pool_group(context)
+        self.work = workload(context, self.group, self.variant, float(job.get("noise", 0)))
+        self.pool = Pool(context, self.group, self.variant) if self.group.member else None
+        self.chunk = TABLE_BATCH if self.variant.rounding == "round_ltz_table" else BATCH
+        self.batch: int = self.work.item_count if job["single"] else min(job.get("batch") or self.chunk, job["items"])
+        self.filled = _Filled()
+
+    def decrypt(self, size: int) -> Online:
         """Phases of a batch in pieces, each from a common start on; then the batch is rounded."""
-        before, phases, messages = engine_cost(group), [], []
+        context, work = self.context, self.work
+        before, phases, messages = engine_cost(self.group), [], []
         seconds = cpu_seconds = 0.0
-        piece = job.get("piece") or size
+        piece = self.job.get("piece") or size
         for first in range(0, size, piece):
             asked = work.batch(min(piece, size - first))
             start, cpu = common_start(context), time.process_time()
@@ -88,56 +99,68 @@ def decrypt_job(context: PartyContext, job: Json) -> Json:
         z = phases[0] if len(phases) == 1 else np.concatenate(phases, axis=-1)
         # a batch in one piece is rounded as soon as its phases are there
         start, cpu = time.monotonic() if len(phases) == 1 else common_start(context), time.process_time()
-        words = None if pool is None else pool.decrypt(z, "bench", 0)
+        words = None if self.pool is None else self.pool.decrypt(z, "bench", 0)
         seconds, cpu_seconds = seconds + time.monotonic() - start, cpu_seconds + time.process_time() - cpu
-        if job["single"]:
+        if self.job["single"]:
             time.sleep(PAUSE)
-        rounds, sent = (now - then for now, then in zip(engine_cost(group), before, strict=True))
+        rounds, sent = (now - then for now, then in zip(engine_cost(self.group), before, strict=True))
         wrong = 0 if words is None else sum(work.wrong(*each) for each in _pieces(messages, words))
         return Online(seconds, cpu_seconds, wrong, rounds, sent)
 
-    offline = offline_cpu = 0.0
-    sent = received = filled = 0
-
-    def fill(count: int) -> None:
+    def fill(self, count: int) -> None:
         """Fills the pool, and adds up what it costs."""
-        nonlocal offline, offline_cpu, sent, received, filled
-        start, cpu, before = time.perf_counter(), time.process_time(), context.backend.stats()
-        if pool is not None:
-            pool.fill(count, chunk)
-        offline, offline_cpu, filled = offline + time.perf_counter() - start, offline_cpu + time.process_time() - cpu, filled + count
-        after = context.backend.stats()
-        sent += after["bytes_sent"] - before["bytes_sent"]
-        received += after["bytes_received"] - before["bytes_received"]
+        start, cpu, before = time.perf_counter(), time.process_time(), self.context.backend.stats()
+        if self.pool is not None:
+            self.pool.fill(count, self.chunk)
+        so_far, after = self.filled, self.context.backend.stats()
+        so_far.items += count
+        so_far.seconds += time.perf_counter() - start
+        so_far.cpu += time.process_time() - cpu
+        so_far.sent += after["bytes_sent"] - before["bytes_sent"]
+        so_far.received += after["bytes_received"] - before["bytes_received"]
 
-    try:
-        warming, counted = 2 * batch, 1 if job["single"] else 512
-        if job["single"]:
-            fill(warming + job["items"] + counted)
-        elif pool is not None:
-            pool.fill(warming, chunk)
-        decrypt(batch)
-        decrypt(batch)  # caches are warm
+    def run(self) -> tuple[list[Online], tuple[int, float, float]]:
+        """The costs of all batches, and the online cost of an item: rounds, and bits sent and received."""
+        single, left = self.job["single"], self.job["items"]
+        warming, counted = 2 * self.batch, 1 if single else 512
+        if single:
+            self.fill(warming + left + counted)
+        elif self.pool is not None:
+            self.pool.fill(warming, self.chunk)
+        self.decrypt(self.batch)
+        self.decrypt(self.batch)  # caches are warm
         runs: list[Online] = []
-        left = job["items"]
         while left:
-            turn = left if job["single"] else min(left, TURN * batch)
-            if not job["single"]:
-                fill(turn)
-            runs += [decrypt(min(batch, turn - first)) for first in range(0, turn, batch)]
+            turn = left if single else min(left, TURN * self.batch)
+            if not single:
+                self.fill(turn)
+            runs += [self.decrypt(min(self.batch, turn - first)) for first in range(0, turn, self.batch)]
             left -= turn
-        rounds, bits, bits_received = 0, 0.0, 0.0
-        if pool is not None:
-            items, bound = pool.take(counted, "count") if job["single"] else (variant.make(group, counted), b"")
-            rounds, bits, bits_received = _online_cost(group, variant, items, counted, bound)
+        if self.pool is None:
+            return runs, (0, 0.0, 0.0)
+        items, bound = self.pool.take(counted, "count") if single else (self.variant.make(self.group, counted), b"")
+        return runs, _online_cost(self.group, self.variant, items, counted, bound)
+
+
+@party_job("sweep:decrypt", {"parameters": str, "rounding": str, "width": int, "levels": int, "items": int, "single": bool}, verified=True)
+def decrypt_job(context: PartyContext, job: Json) -> Json:
+    """The job ``sweep:decrypt``: ``items`` decryptions; ``width`` and ``levels`` are those of tables; ``single``: ciphertexts one by
+    one instead of batches. Optional are ``noise``, the fraction of :func:`.workloads.noise_for`; ``batch``, decryptions that are made together (0: BATCH, or
+    TABLE_BATCH); ``piece``, ciphertexts of which the phases are made at a time, as they take much memory (0: the whole batch). The pool is filled and
+    used in turns, which bounds its size on the disk. For single ciphertexts it is filled once, as small fillings cost much with MACs. The results ``offline``,
+    ``offline_cpu``, ``offline_bytes`` and ``offline_bytes_received`` are those of one item of the pool."""
+    made = _Measurement(context, job)
+    try:
+        runs, (rounds, bits, bits_received) = made.run()
     finally:
-        if pool is not None:
-            pool.close()
+        if made.pool is not None:
+            made.pool.close()
+    filled = made.filled
     context.session.compare("end of the bench", b"")
     return {
-        "offline": offline / filled,
+        "offline": filled.seconds / filled.items,
         "online": sum(run.seconds for run in runs),
-        "offline_cpu": offline_cpu / filled,
+        "offline_cpu": filled.cpu / filled.items,
         "online_cpu": sum(run.cpu for run in runs),
         "median": statistics.median(run.seconds for run in runs),
         "wrong": sum(run.wrong for run in runs),
@@ -146,9 +169,9 @@ def decrypt_job(context: PartyContext, job: Json) -> Json:
         "rounds_in_all": statistics.mean(run.rounds for run in runs),
         "bits_in_all": 8 * sum(run.sent for run in runs) / job["items"],
         "bits_received": bits_received,
-        "offline_bytes": sent / filled,
-        "offline_bytes_received": received / filled,
-        "storage": packed_bytes(variant.sections, variant.parts(group), 1024) / 1024,
+        "offline_bytes": filled.sent / filled.items,
+        "offline_bytes_received": filled.received / filled.items,
+        "storage": packed_bytes(made.variant.sections, made.variant.parts(made.group), 1024) / 1024,
     }
 
 

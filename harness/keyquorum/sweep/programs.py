@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from keyquorum.model.chosen_committees import with_capability
+from keyquorum.model.domains import Field, Ring
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.resources import program_path
 from keyquorum.programs.header import header
@@ -26,7 +27,7 @@ from keyquorum.programs.signatures import (
 from .operands import Ints, summand_rows_of
 
 Q60 = 1152921504606584833
-RING, FIELD = "Z2^64", f"F_{Q60}"
+RING, FIELD = Ring(64), Field(Q60)
 WEIGHT = 64
 """Hamming weight of sampled vectors, as in paper 004."""
 
