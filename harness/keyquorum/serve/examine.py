@@ -13,10 +13,9 @@ from keyquorum.parties.doctor import Finding
 
 from .admission import read_certificates, skipped_text
 from .audit import NAME as AUDIT_LOG
-from .daemon import MOST_CUT_OFFS, MOST_SESSIONS
 from .limits import NAME as LIMITS
 from .limits import read_limits
-from .sessions import CURE, has_cut_offs, read_sessions
+from .sessions import CURE, MOST_CUT_OFFS, MOST_SESSIONS, has_cut_offs, read_sessions
 from .sessions import NAME as SESSIONS
 
 LEAST_FREE = 100_000_000
