@@ -12,7 +12,7 @@ from keyquorum.model.resources import resource_folder
 
 from .running import EMULATE, EMULATE_FIELD, RING, SEMI_2K, SPDZ_2K, Backend, name, run
 from .test_negacyclic import engine
-from .test_recorded import recorded
+from .test_recorded import replayed
 
 LIBRARY = resource_folder("Programs") / "Library" / "bit_products.py"
 PROGRAM = """
@@ -63,15 +63,14 @@ def test_wrong_operands_are_refused() -> None:
         field.bit_products(x, x, 0)
 
 
-def test_a_run_with_products_is_not_recorded() -> None:
-    """There is no step for them: the run itself is right, and is repeated by the program."""
-    recorder, _ = recorded(np.arange(16, dtype=np.int64))
-    made = recorder.engine
-    bits, v = made.random_bit(4), made.random(3)
-    product = made.bit_products(bits, v, 1)
-    b, x, got = (np.array(made.read(made.open(share)), dtype=np.uint64) for share in (bits, v, product))
-    assert np.array_equal(got.reshape(4, 3), np.uint64(2) * b[:, None] * x[None, :])
-    assert recorder.recording() is None and "bit_products cannot be recorded" in str(recorder.failure)
+def test_recordings_repeat_products() -> None:
+    """Of secret bits with the numbers of each run."""
+    replayed("Z2^64", lambda run, x: run.bit_products(shared(run, run.clear(np.array([1, 0, 1]))), shared(run, run.clear(x)), 5))
+
+
+def shared(run: _engine.Engine, x: _engine.Value) -> _engine.Value:
+    """A secret vector with the numbers of a clear one."""
+    return run.add(x, run.import_(bytes(8), 1))
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ import pytest
 from keyquorum import _engine
 from keyquorum.dsl import Persistence, ProgramIO
 from keyquorum.dsl.recorded import RecordedNumbers
-from keyquorum.dsl.recorder import MOST_CONSTANTS, Recorder
+from keyquorum.dsl.recorder import Recorder
 
 from .test_tape import words
 
 
-def recorded(public: np.ndarray, *more: np.ndarray) -> tuple[Recorder, RecordedNumbers]:
+def recorded(public: np.ndarray, *more: np.ndarray) -> tuple[Recorder, Any]:
     """A run that is being recorded, on an engine of its own, and its public numbers."""
     engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test")
     io = ProgramIO(public_inputs=[public, *more])
@@ -25,6 +25,33 @@ def recorded(public: np.ndarray, *more: np.ndarray) -> tuple[Recorder, RecordedN
     recorder = Recorder(engine, io)
     recorder.files = ()
     return recorder, recorder.io.take_public(len(public))
+
+
+def replayed(domain: str, operation: Callable[[_engine.Engine, Any], _engine.Value]) -> None:
+    """Tests that the recording of an operation on public numbers gives with other numbers what the operation gives."""
+    engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", domain, "test")
+
+    def result(x: Any) -> Any:
+        made = operation(engine, x)
+        return engine.read(engine.open(made) if made.kind == "s" else made).view(np.int64)
+
+    io = ProgramIO(public_inputs=[np.arange(16, dtype=np.int64)])
+    io.bind(engine)
+    recorder = Recorder(engine, io)
+    recorder.files = ()
+    recorder.io.output(result(recorder.io.take_public(16)))
+    recording = recorder.recording()
+    assert recording is not None, recorder.failure
+    recorder.close()
+    for numbers in (np.arange(16, dtype=np.int64), np.random.default_rng(5).integers(-(1 << 40), 1 << 40, 16)):
+        [(_, _, found)] = recording.play(engine, Persistence(), words(), [numbers], print)
+        assert np.array_equal(found, result(numbers))
+
+
+def aside(recorder: Recorder) -> _engine.Value:
+    """A vector that is not of the recorded run."""
+    with recorder.aside():
+        return recorder.engine.clear(words(1))
 
 
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
@@ -56,7 +83,7 @@ def test_operations_on_recorded_numbers_are_numpy_s(what: str) -> None:
     recorder.io.output(result)
     recording = recorder.recording()
     assert recording is not None, recorder.failure
-    engine = recorder.engine._real
+    engine = recorder.engine
     for numbers in runs_of:
         [(player, personal, found)] = recording.play(engine, Persistence(), words(), [numbers], print)
         with np.errstate(over="ignore"):
@@ -88,12 +115,14 @@ ENDS: dict[str, Callable[[Recorder, Any], Any]] = {
     "a number of numpy as a number of the engine": lambda recorder, x: recorder.engine.random(x[1]),
     "a method that is not known": lambda recorder, x: recorder.engine.read_wide(recorder.engine.clear(x)),
     "private words that were no input": lambda recorder, x: recorder.engine.input(0, 3, words(1, 2, 3)),
-    "a vector from elsewhere": lambda recorder, x: recorder.engine.neg(recorder.engine._real.clear(words(1))),
+    "a vector from elsewhere": lambda recorder, x: recorder.engine.neg(aside(recorder)),
     "words of the share file": lambda recorder, x: recorder.io.persistence.words,
     "another attribute of the io": lambda recorder, x: recorder.io.private_inputs,
     "output of unsigned words": lambda recorder, x: recorder.io.output(x.view(np.uint64)),
-    "too many constants": lambda recorder, x: recorder.engine.gather(recorder.engine.clear(x), np.zeros(1 + MOST_CONSTANTS // 8, np.int64)),
-    "too many constants of the engine": lambda recorder, x: recorder.engine.clear(np.zeros(1 + MOST_CONSTANTS // 16, np.int64)),
+    "too many constants": lambda recorder, x: recorder.engine.gather(recorder.engine.clear(x), np.zeros(1 + _engine.MOST_CONSTANTS // 8, np.int64)),
+    "too many constants of the engine": lambda recorder, x: recorder.engine.neg(
+        recorder.engine.clear(np.zeros(1 + _engine.MOST_CONSTANTS // 16, np.int64))
+    ),
     "an assignment to a constant": lambda recorder, x: recorder.engine.assign(
         recorder.engine.clear(words(1, 2)), 0, 1, recorder.engine.clear(words(3))
     ),
@@ -116,11 +145,19 @@ def test_what_fails_in_a_recorded_run_ends_the_recording() -> None:
     recorder, x = recorded(words(1, 2, 3))
     with pytest.raises(_engine.UsageError):
         recorder.engine.gather(recorder.engine.clear(x), words(3))
-    assert recorder.failure == "gather failed"
+    assert recorder.failure == "Gather failed"
     recorder, x = recorded(words(1, 2, 3))
     with pytest.raises(_engine.UsageError):  # of constants alone: it fails in every run
         recorder.engine.gather(recorder.engine.clear(words(1)), words(3))
     assert recorder.failure is None
+
+
+def test_recordings_repeat_inputs_of_bits() -> None:
+    replayed("Z2^64", lambda run, x: run.bit_to_arith(run.input_bits(0, 16, (x & 1).astype(np.uint8))))
+
+
+def test_recordings_repeat_words() -> None:
+    replayed("Z2^64", lambda run, x: run.mul(run.clear_words(np.full(1, 1 << 63, dtype=np.uint64)), run.clear(x)))
 
 
 def test_numbers_of_another_run_are_not_recorded() -> None:

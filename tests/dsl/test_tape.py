@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, imports, kept, secret
-from keyquorum.dsl.recorder import MOST_CALLS, MOST_ELEMENTS
 from keyquorum.dsl.recording import Recording
 from keyquorum.model.errors import ProgramError
 
@@ -362,7 +361,7 @@ def test_nothing_of_a_recorded_run_waits_for_python_s_search_for_cycles(tmp_path
 
 
 def test_recorded_runs_hold_a_bounded_number_of_elements(tmp_path: Path) -> None:
-    source = f"from Compiler.types import *\nfor _ in range(9):\n    x = sint.get_random(size={MOST_ELEMENTS // 8})\nx.sum().reveal().binary_output()"
+    source = f"from Compiler.types import *\nfor _ in range(9):\n    x = sint.get_random(size={_engine.MOST_ELEMENTS // 8})\nx.sum().reveal().binary_output()"
     assert runs(tmp_path, source, lambda run, party: {}, times=3)[0].recordings == [None]
 
 
@@ -384,8 +383,10 @@ def test_shares_that_are_not_aligned_in_memory_are_refused() -> None:
     with pytest.raises(ValueError, match="not aligned in memory: copy it"):
         Persistence.from_sections([misaligned.copy(), misaligned])
     engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test")
+    empty = _engine.Recording.of(_engine.Recorder())
+    assert empty is not None
     with pytest.raises(_engine.UsageError, match="not aligned in memory: copy it"):
-        _engine.Recorder().finish().play(engine, [misaligned], 1, [], np.empty(0, np.int64), print)
+        empty.play(engine, [misaligned], 1, [], np.empty(0, np.int64), print)
 
 
 def test_outputs_of_played_programs_are_those_of_the_program(tmp_path: Path) -> None:
@@ -449,7 +450,9 @@ def test_large_runs_and_long_programs_are_not_recorded(tmp_path: Path) -> None:
     source = "from Compiler.library import *\nfrom Compiler.types import *\nn = int(program.args[1])\nx = cint(size=n)\nfixinput(-1, x, 0, 0)\nx.binary_output()"
     many = kept.MOST_WORDS + 1
     assert runs(tmp_path, source, lambda run, party: {"public_inputs": [np.zeros(many, dtype=np.int64)]}, args=[str(many)])[0].recordings == []
-    source = f"from Compiler.types import *\nx = sint.get_random()\nfor i in range({MOST_CALLS + 1}):\n    x = x + 1\nx.reveal().binary_output()"
+    source = (
+        f"from Compiler.types import *\nx = sint.get_random()\nfor i in range({_engine.MOST_STEPS + 1}):\n    x = x + 1\nx.reveal().binary_output()"
+    )
     assert runs(tmp_path, source, lambda run, party: {})[0].recordings == [None]
 
 

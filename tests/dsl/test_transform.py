@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import ProgramIO
 from keyquorum.dsl.program import Program, ProgramOptions
-from keyquorum.dsl.recorder import Recorder
 
 from .test_negacyclic import engine
+from .test_recorded import replayed
 
 RNG = np.random.default_rng(37)
 Q53 = 9007199254614017
@@ -47,12 +46,5 @@ def test_programs_see_where_the_engine_has_them(domain: str, there: bool) -> Non
     assert (Program(engine("emulate", domain), "p.mpc", "p", [], ProgramOptions()).transform is not None) == there
 
 
-def test_a_run_with_transforms_is_not_recorded() -> None:
-    io = ProgramIO(public_inputs=[np.arange(16, dtype=np.int64)])
-    run = engine("emulate", "F_65537")
-    io.bind(run)
-    recorder = Recorder(run, io)
-    recorder.files = ()
-    got = recorder.engine.read(recorder.engine.transform(recorder.engine.clear(recorder.io.take_public(16)), 8))
-    assert np.array_equal(got, _engine.Ntt(65537, 8).forward(np.arange(16, dtype=np.uint64)))
-    assert recorder.recording() is None and "transform cannot be recorded" in str(recorder.failure)
+def test_recordings_repeat_transforms() -> None:
+    replayed("F_65537", lambda run, x: run.transform(run.clear(x), 8))

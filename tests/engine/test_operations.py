@@ -154,7 +154,7 @@ def test_bits(case: Case) -> None:
         c = e.clear_bits(y)
         one = e.slice(a, 3, 1, 1)
         results = [e.xor(a, b), e.and_(a, b), e.not_(a), e.and_(a, c), e.xor(c, a), e.and_(one, b), e.xor(one, b)]
-        results += [e.bits_gather(a, ints([129, 0, 64])), e.slice(a, 5, 1, 70), e.concat([one, a, b])]
+        results += [e.gather(a, ints([129, 0, 64])), e.slice(a, 5, 1, 70), e.concat([one, a, b])]
         out = [list(map(int, e.read_bits(e.open(r)))) for r in results]
         out.append(read(e, e.open(e.bit_to_arith(a))))
         out.append(read(e, e.open(e.bit_to_arith(e.and_(a, b)))))

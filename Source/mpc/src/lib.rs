@@ -59,7 +59,7 @@ mod task;
 mod value;
 
 pub use circuit::{BitCircuit, Gate};
-pub use engine::{ClearOp, Engine, EngineStats, Preprocessed};
+pub use engine::{ClearOp, Engine, EngineStats, Operands, Operation, Preprocessed};
 pub use error::{Check, EngineError};
 pub use graph::Handle;
 pub use joint::{JointIntegers, JointLaw, joint_summands};

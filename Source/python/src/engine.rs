@@ -1,10 +1,12 @@
 //! Engines. Longer than 400 lines: PyO3 takes the methods of a class in one block.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use keyquorum_math::DomainKind;
+use keyquorum_mpc::recording::Step;
 use keyquorum_mpc::{
-    ClearOp, Engine as CoreEngine, EngineError, EngineStats, Handle, Preprocessed,
+    ClearOp, Engine as CoreEngine, EngineError, EngineStats, Handle, Operands, Operation,
+    Preprocessed,
 };
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -13,7 +15,9 @@ use zeroize::Zeroizing;
 
 use crate::circuit::BitCircuit;
 use crate::errors::{engine_error, usage};
-use crate::value::Value;
+use crate::operands::{Numbers, Raw, slice};
+use crate::recorder::Recorder;
+use crate::value::{Value, with_all};
 
 /// A computation in one arithmetic domain under one protocol.
 #[pyclass(module = "keyquorum._engine", frozen)]
@@ -45,18 +49,13 @@ pub struct Engine {
     mac_key: Zeroizing<Option<u128>>,
     /// The counters at the last call of [`Engine::spent`].
     seen: Mutex<(EngineStats, Vec<Preprocessed>)>,
+    recorder: Mutex<Option<Py<Recorder>>>,
 }
 
-type Ints<'py> = PyReadonlyArray1<'py, i64>;
 type Bytes8<'py> = PyReadonlyArray1<'py, u8>;
 
-fn slice<'a, T: numpy::Element>(a: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
-    a.as_slice()
-        .map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
-}
-
 /// The operation on clear values that has this sign.
-pub(crate) fn clear_op_named(sign: &str) -> Option<ClearOp> {
+fn clear_op_named(sign: &str) -> Option<ClearOp> {
     Some(match sign {
         "<<" => ClearOp::Shl,
         ">>" => ClearOp::Shr,
@@ -88,6 +87,7 @@ impl Engine {
             mac_key: Zeroizing::new(core.mac_key()),
             seen: Mutex::new((core.stats(), core.preprocessed())),
             core: Mutex::new(core),
+            recorder: Mutex::default(),
         }
     }
 
@@ -118,76 +118,113 @@ impl Engine {
         .map_err(engine_error)
     }
 
+    fn recorder(&self, py: Python<'_>) -> PyResult<Option<Py<Recorder>>> {
+        let recorder = self.recorder.lock();
+        let recorder = recorder.map_err(|_| usage("the engine failed in another thread"))?;
+        Ok(recorder.as_ref().map(|recorder| recorder.clone_ref(py)))
+    }
+
+    /// A call without a step: it ends a recording.
+    fn unrecorded<T: Send>(
+        &self,
+        py: Python<'_>,
+        what: &str,
+        f: impl FnOnce(&mut dyn CoreEngine) -> Result<T, EngineError> + Send,
+    ) -> PyResult<T> {
+        if let Some(recorder) = self.recorder(py)? {
+            let mut core = recorder.get().lock().map_err(engine_error)?;
+            core.fail(format!("{what} cannot be recorded"));
+        }
+        self.run(py, f)
+    }
+
+    /// A clear vector that does not depend on the run.
+    fn constant(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut dyn CoreEngine) -> Handle + Send,
+    ) -> PyResult<Value> {
+        let made = self.run(py, |e| Ok(f(e)))?;
+        if let Some(recorder) = self.recorder(py)? {
+            let mut core = recorder.get().lock().map_err(engine_error)?;
+            core.note_constant(&made);
+        }
+        Ok(Value::wrap(made))
+    }
+
+    /// Does an operation, and records it if there is a recorder.
+    fn apply(
+        &self,
+        py: Python<'_>,
+        operation: &Operation,
+        target: Option<&Value>,
+        values: &[&Value],
+        numbers: &[&Numbers<'_>],
+    ) -> PyResult<Vec<Value>> {
+        if target.is_some_and(|a| values.iter().any(|b| std::ptr::eq(a, *b))) {
+            return Err(usage("a vector cannot be assigned to itself"));
+        }
+        let recorder = self.recorder(py)?;
+        let words = numbers.iter().map(|numbers| numbers.words());
+        let words = words.collect::<PyResult<Vec<_>>>()?;
+        let slots = numbers.iter().map(|n| n.slot(recorder.as_ref()));
+        let slots = slots.collect::<PyResult<Vec<_>>>()?;
+        let made = with_all(values, |handles| {
+            let target = target.map(Value::take).transpose()?;
+            self.run(py, |e| {
+                let operands = Operands {
+                    target,
+                    values: handles,
+                    numbers: &words,
+                };
+                match &recorder {
+                    None => e.apply(operation, operands),
+                    Some(r) => r.get().lock()?.apply(e, operation, operands, &slots),
+                }
+            })
+        })?;
+        Ok(made.into_iter().map(Value::wrap).collect())
+    }
+
+    /// An operation with one result.
     fn value(
         &self,
         py: Python<'_>,
-        f: impl FnOnce(&mut dyn CoreEngine) -> Result<Handle, EngineError> + Send,
+        operation: &Operation,
+        values: &[&Value],
+        numbers: &[&Numbers<'_>],
     ) -> PyResult<Value> {
-        self.run(py, f).map(Value::wrap)
+        one(self.apply(py, operation, None, values, numbers)?)
     }
 
-    fn unary(
+    /// Reads a vector. In a recorded run the result stands for the words that each run reads.
+    fn words<'py, T: numpy::Element>(
         &self,
-        py: Python<'_>,
-        a: &Value,
-        f: impl FnOnce(&mut dyn CoreEngine, &Handle) -> Result<Handle, EngineError> + Send,
-    ) -> PyResult<Value> {
-        a.with(|a| self.value(py, |e| f(e, a)))
-    }
-
-    fn binary(
-        &self,
-        py: Python<'_>,
-        a: &Value,
-        b: &Value,
-        f: impl FnOnce(&mut dyn CoreEngine, &Handle, &Handle) -> Result<Handle, EngineError> + Send,
-    ) -> PyResult<Value> {
-        if std::ptr::eq(a, b) {
-            return a.with(|a| self.value(py, |e| f(e, a, a)));
-        }
-        a.with(|a| b.with(|b| self.value(py, |e| f(e, a, b))))
-    }
-
-    /// An operation on a list of values, of which one may stand in the list several times.
-    fn of_list(
-        &self,
-        py: Python<'_>,
-        list: &[PyRef<'_, Value>],
-        f: impl FnOnce(&mut dyn CoreEngine, &[&Handle]) -> Result<Handle, EngineError> + Send,
-    ) -> PyResult<Value> {
-        // Each lock is taken once.
-        let mut unique: Vec<&Value> = Vec::new();
-        let mut positions = Vec::with_capacity(list.len());
-        for v in list {
-            let v: &Value = v;
-            let at = unique
-                .iter()
-                .position(|u| std::ptr::eq(*u, v))
-                .unwrap_or_else(|| {
-                    unique.push(v);
-                    unique.len() - 1
-                });
-            positions.push(at);
-        }
-        let guards = unique
-            .iter()
-            .map(|v| {
-                v.handle
-                    .lock()
-                    .map_err(|_| usage("a value is in use in another thread"))
+        py: Python<'py>,
+        v: &Value,
+        read: fn(&mut dyn CoreEngine, &Handle) -> Result<Vec<T>, EngineError>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let recorder = self.recorder(py)?;
+        let (words, slot) = v.with(|v| {
+            self.run(py, |e| match &recorder {
+                None => Ok((read(e, v)?, None)),
+                Some(r) => {
+                    let (words, slot) = r.get().lock()?.read(e, v, read)?;
+                    Ok((words, Some(slot)))
+                }
             })
-            .collect::<PyResult<Vec<_>>>()?;
-        let handles = positions
-            .iter()
-            .map(|at| {
-                guards
-                    .get(*at)
-                    .and_then(|g| g.as_ref())
-                    .ok_or_else(|| usage("this value was given up by an assignment"))
-            })
-            .collect::<PyResult<Vec<&Handle>>>()?;
-        self.value(py, |e| f(e, &handles))
+        })?;
+        let words = PyArray1::from_vec(py, words);
+        match (recorder, slot) {
+            (Some(r), Some(slot)) => Recorder::stand_in(r.bind(py), slot.0, words.into_any()),
+            _ => Ok(words.into_any()),
+        }
     }
+}
+
+fn one(made: Vec<Value>) -> PyResult<Value> {
+    let made = made.into_iter().next();
+    made.ok_or_else(|| usage("an operation made no vector"))
 }
 
 #[pymethods]
@@ -226,14 +263,43 @@ impl Engine {
         }
     }
 
-    fn clear(&self, py: Python<'_>, v: Ints<'_>) -> PyResult<Value> {
-        let v = slice(&v)?;
-        self.value(py, |e| Ok(e.clear(v)))
+    /// Lets a recorder take all calls from now on; `None` ends that. `kept`: clear vectors of the engine that outlive the run.
+    #[pyo3(signature = (recorder, kept=vec![]))]
+    fn record(&self, recorder: Option<Py<Recorder>>, kept: Vec<PyRef<'_, Value>>) -> PyResult<()> {
+        if let Some(recorder) = &recorder {
+            let mut core = recorder.get().lock().map_err(engine_error)?;
+            for value in kept {
+                value.with(|value| {
+                    core.note_constant(value);
+                    Ok(())
+                })?;
+            }
+        }
+        let place = self.recorder.lock();
+        *place.map_err(|_| usage("the engine failed in another thread"))? = recorder;
+        Ok(())
+    }
+
+    /// Records that the run has stored a vector at the end of the share file.
+    fn record_store(&self, py: Python<'_>, v: &Value) -> PyResult<()> {
+        let Some(recorder) = self.recorder(py)? else {
+            return Ok(());
+        };
+        v.with(|v| {
+            self.run(py, |e| {
+                recorder.get().lock()?.store(e, v);
+                Ok(())
+            })
+        })
+    }
+
+    fn clear(&self, py: Python<'_>, v: Numbers<'_>) -> PyResult<Value> {
+        self.value(py, &Operation::Clear, &[], &[&v])
     }
 
     fn clear_words(&self, py: Python<'_>, v: PyReadonlyArray1<'_, u64>) -> PyResult<Value> {
         let v = slice(&v)?;
-        self.value(py, |e| Ok(e.clear_words(v)))
+        self.constant(py, |e| e.clear_words(v))
     }
 
     fn clear_wide(&self, py: Python<'_>, v: &[u8]) -> PyResult<Value> {
@@ -245,50 +311,31 @@ impl Engine {
             .filter_map(|c| c.first_chunk::<16>())
             .map(|c| i128::from_le_bytes(*c))
             .collect();
-        self.value(py, |e| Ok(e.clear_wide(&words)))
+        self.constant(py, |e| e.clear_wide(&words))
     }
 
-    /// base + step·i for i < n; each value `repeat` times, starting again after `wrap` values (0: never).
-    #[pyo3(signature = (n, base, step, repeat=1, wrap=0))]
-    fn inc(
-        &self,
-        py: Python<'_>,
-        n: usize,
-        base: i64,
-        step: i64,
-        repeat: usize,
-        wrap: usize,
-    ) -> PyResult<Value> {
-        if repeat == 0 {
-            return Err(usage("inc needs repeat of at least 1"));
-        }
-        let v: Vec<i64> = (0..n)
-            .map(|i| {
-                let j = i / repeat;
-                base.wrapping_add(step.wrapping_mul(if wrap == 0 { j } else { j % wrap } as i64))
-            })
-            .collect();
-        self.value(py, |e| Ok(e.clear(&v)))
+    fn clear_bits(&self, py: Python<'_>, bits: Numbers<'_>) -> PyResult<Value> {
+        self.value(py, &Operation::ClearBits, &[], &[&bits])
     }
 
     fn add(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
-        self.binary(py, a, b, |e, a, b| e.add(a, b))
+        self.value(py, &Operation::Add, &[a, b], &[])
     }
 
     fn sub(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
-        self.binary(py, a, b, |e, a, b| e.sub(a, b))
+        self.value(py, &Operation::Sub, &[a, b], &[])
     }
 
     fn mul(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
-        self.binary(py, a, b, |e, a, b| e.mul(a, b))
+        self.value(py, &Operation::Mul, &[a, b], &[])
     }
 
     fn neg(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.neg(a))
+        self.value(py, &Operation::Neg, &[a], &[])
     }
 
     fn dot(&self, py: Python<'_>, a: &Value, b: &Value, length: usize) -> PyResult<Value> {
-        self.binary(py, a, b, |e, a, b| e.dot(a, b, length))
+        self.value(py, &Operation::Dot(length), &[a, b], &[])
     }
 
     fn matrix_product(
@@ -300,34 +347,32 @@ impl Engine {
         inner: usize,
         columns: usize,
     ) -> PyResult<Value> {
-        self.binary(py, a, b, |e, a, b| {
-            e.matrix_product(a, b, (rows, inner, columns))
-        })
+        let operation = Operation::MatrixProduct {
+            rows,
+            inner,
+            columns,
+        };
+        self.value(py, &operation, &[a, b], &[])
     }
 
     fn negacyclic(&self, py: Python<'_>, a: &Value, s: &Value) -> PyResult<Value> {
-        self.binary(py, a, s, |e, a, s| e.negacyclic(a, s))
+        self.value(py, &Operation::Negacyclic, &[a, s], &[])
     }
 
     fn transform(&self, py: Python<'_>, a: &Value, n: usize) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.transform(a, n))
+        self.value(py, &Operation::Transform(n), &[a], &[])
     }
 
     fn bit_products(&self, py: Python<'_>, bits: &Value, v: &Value, shift: u32) -> PyResult<Value> {
-        self.binary(py, bits, v, |e, bits, v| e.bit_products(bits, v, shift))
+        self.value(py, &Operation::BitProducts(shift), &[bits, v], &[])
     }
 
     fn sum(&self, py: Python<'_>, a: &Value, length: usize) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.sum(a, length))
+        self.value(py, &Operation::Sum(length), &[a], &[])
     }
 
-    fn gather(&self, py: Python<'_>, a: &Value, idx: Ints<'_>) -> PyResult<Value> {
-        let idx = slice(&idx)?;
-        self.unary(py, a, |e, a| e.gather(a, idx))
-    }
-
-    fn bits_gather(&self, py: Python<'_>, a: &Value, idx: Ints<'_>) -> PyResult<Value> {
-        self.gather(py, a, idx)
+    fn gather(&self, py: Python<'_>, a: &Value, idx: Numbers<'_>) -> PyResult<Value> {
+        self.value(py, &Operation::Gather, &[a], &[&idx])
     }
 
     fn slice(
@@ -338,11 +383,12 @@ impl Engine {
         step: i64,
         count: usize,
     ) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.slice(a, start, step, count))
+        self.value(py, &Operation::Slice { start, step, count }, &[a], &[])
     }
 
     fn concat(&self, py: Python<'_>, list: Vec<PyRef<'_, Value>>) -> PyResult<Value> {
-        self.of_list(py, &list, |e, handles| e.concat(handles))
+        let list: Vec<&Value> = list.iter().map(|v| &**v).collect();
+        self.value(py, &Operation::Concat, &list, &[])
     }
 
     /// A Boolean circuit on rows of `size` bits, for `copies` of its inputs.
@@ -354,10 +400,13 @@ impl Engine {
         size: usize,
         copies: usize,
     ) -> PyResult<Value> {
-        let circuit = &circuit.core;
-        self.of_list(py, &inputs, |e, handles| {
-            e.circuit(circuit, handles, size, copies)
-        })
+        let inputs: Vec<&Value> = inputs.iter().map(|v| &**v).collect();
+        let operation = Operation::Circuit {
+            circuit: Arc::clone(&circuit.core),
+            size,
+            copies,
+        };
+        self.value(py, &operation, &inputs, &[])
     }
 
     /// Values of a public table at secret positions.
@@ -365,17 +414,17 @@ impl Engine {
         &self,
         py: Python<'_>,
         hot: &Value,
-        at: Ints<'_>,
-        table: Ints<'_>,
+        at: Numbers<'_>,
+        table: Numbers<'_>,
         bits: usize,
         first: usize,
     ) -> PyResult<Value> {
-        let (at, table) = (slice(&at)?, slice(&table)?);
-        self.unary(py, hot, |e, hot| e.lookup(hot, at, table, bits, first))
+        let operation = Operation::Lookup { bits, first };
+        self.value(py, &operation, &[hot], &[&at, &table])
     }
 
     fn repeat(&self, py: Python<'_>, a: &Value, n: usize) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.repeat(a, n))
+        self.value(py, &Operation::Repeat(n), &[a], &[])
     }
 
     fn assign(
@@ -386,40 +435,28 @@ impl Engine {
         step: i64,
         b: &Value,
     ) -> PyResult<Value> {
-        if std::ptr::eq(a, b) {
-            return Err(usage("a vector cannot be assigned to itself"));
-        }
-        b.with(|b| {
-            let a = a.take()?;
-            self.value(py, |e| e.assign(a, start, step, b))
-        })
+        let operation = Operation::Assign { start, step };
+        one(self.apply(py, &operation, Some(a), &[b], &[])?)
     }
 
-    fn scatter(&self, py: Python<'_>, a: &Value, idx: Ints<'_>, b: &Value) -> PyResult<Value> {
-        if std::ptr::eq(a, b) {
-            return Err(usage("a vector cannot be assigned to itself"));
-        }
-        let idx = slice(&idx)?;
-        b.with(|b| {
-            let a = a.take()?;
-            self.value(py, |e| e.scatter(a, idx, b))
-        })
+    fn scatter(&self, py: Python<'_>, a: &Value, idx: Numbers<'_>, b: &Value) -> PyResult<Value> {
+        one(self.apply(py, &Operation::Scatter, Some(a), &[b], &[&idx])?)
     }
 
     fn open(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.open(a))
+        self.value(py, &Operation::Open, &[a], &[])
     }
 
     fn open_low(&self, py: Python<'_>, a: &Value, bits: u32) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.open_low(a, bits))
+        self.value(py, &Operation::OpenLow(bits), &[a], &[])
     }
 
     fn open_masked(&self, py: Python<'_>, a: &Value, bits: u32) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.open_masked(a, bits))
+        self.value(py, &Operation::OpenMasked(bits), &[a], &[])
     }
 
     fn open_to(&self, py: Python<'_>, a: &Value, player: usize) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.open_to(a, player))
+        self.value(py, &Operation::OpenTo(player), &[a], &[])
     }
 
     #[pyo3(signature = (player, n, data=None))]
@@ -428,10 +465,13 @@ impl Engine {
         py: Python<'_>,
         player: usize,
         n: usize,
-        data: Option<Ints<'_>>,
+        data: Option<Numbers<'_>>,
     ) -> PyResult<Value> {
-        let data = data.as_ref().map(slice).transpose()?;
-        self.value(py, |e| e.input(player, n, data))
+        let operation = Operation::Input {
+            owner: player,
+            count: n,
+        };
+        self.value(py, &operation, &[], data.as_ref().as_slice())
     }
 
     #[pyo3(signature = (player, n, data=None))]
@@ -440,135 +480,130 @@ impl Engine {
         py: Python<'_>,
         player: usize,
         n: usize,
-        data: Option<Bytes8<'_>>,
+        data: Option<Numbers<'_>>,
     ) -> PyResult<Value> {
-        let data = data.as_ref().map(slice).transpose()?;
-        self.value(py, |e| e.input_bits(player, n, data))
+        let operation = Operation::InputBits {
+            owner: player,
+            count: n,
+        };
+        self.value(py, &operation, &[], data.as_ref().as_slice())
     }
 
     fn random(&self, py: Python<'_>, n: usize) -> PyResult<Value> {
-        self.value(py, |e| e.random(n))
+        self.value(py, &Operation::Random(n), &[], &[])
     }
 
     fn random_bit(&self, py: Python<'_>, n: usize) -> PyResult<Value> {
-        self.value(py, |e| e.random_bit(n))
-    }
-
-    fn shuffle(&self, py: Python<'_>, a: &Value, unit: usize) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.shuffle(a, unit))
+        self.value(py, &Operation::RandomBit(n), &[], &[])
     }
 
     fn random_bits(&self, py: Python<'_>, n: usize) -> PyResult<Value> {
-        self.value(py, |e| e.random_bits(n))
+        self.value(py, &Operation::RandomBits(n), &[], &[])
+    }
+
+    fn shuffle(&self, py: Python<'_>, a: &Value, unit: usize) -> PyResult<Value> {
+        self.value(py, &Operation::Shuffle(unit), &[a], &[])
     }
 
     /// Random m-bit integers and their bits: the sum over bits is right as an integer in the domain.
     fn edabit(&self, py: Python<'_>, m: usize, n: usize) -> PyResult<(Value, Vec<Value>)> {
-        let (sum, bits) = self.run(py, |e| e.edabit(m, n))?;
-        Ok((
-            Value::wrap(sum),
-            bits.into_iter().map(Value::wrap).collect(),
-        ))
-    }
-
-    /// Random bits in both domains.
-    fn dabit(&self, py: Python<'_>, n: usize) -> PyResult<(Value, Value)> {
-        let (a, b) = self.run(py, |e| {
-            let bits = e.random_bits(n)?;
-            Ok((e.bit_to_arith(&bits)?, bits))
-        })?;
-        Ok((Value::wrap(a), Value::wrap(b)))
+        let operation = Operation::Edabit {
+            length: m,
+            count: n,
+        };
+        let mut made = self.apply(py, &operation, None, &[], &[])?;
+        let bits = made.split_off(1.min(made.len()));
+        Ok((one(made)?, bits))
     }
 
     fn bit_to_arith(&self, py: Python<'_>, sb: &Value) -> PyResult<Value> {
-        self.unary(py, sb, |e, a| e.bit_to_arith(a))
+        self.value(py, &Operation::BitToArith, &[sb], &[])
     }
 
     fn summand_bits(&self, py: Python<'_>, s: &Value, m: usize) -> PyResult<Vec<Vec<Value>>> {
-        let rows = s.with(|s| self.run(py, |e| e.summand_bits(s, m)))?;
-        Ok(rows
-            .into_iter()
-            .map(|summand| summand.into_iter().map(Value::wrap).collect())
-            .collect())
-    }
-
-    fn clear_bits(&self, py: Python<'_>, bits: Bytes8<'_>) -> PyResult<Value> {
-        let bits = slice(&bits)?;
-        self.value(py, |e| Ok(e.clear_bits(bits)))
+        let bits = self.apply(py, &Operation::SummandBits(m), None, &[s], &[])?;
+        let mut bits = bits.into_iter();
+        let summands = (0..self.summands).map(|_| bits.by_ref().take(m).collect());
+        Ok(summands.collect())
     }
 
     fn xor(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
-        self.binary(py, a, b, |e, a, b| e.xor(a, b))
+        self.value(py, &Operation::Xor, &[a, b], &[])
     }
 
     fn and_(&self, py: Python<'_>, a: &Value, b: &Value) -> PyResult<Value> {
-        self.binary(py, a, b, |e, a, b| e.and(a, b))
+        self.value(py, &Operation::And, &[a, b], &[])
     }
 
     fn not_(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.not(a))
+        self.value(py, &Operation::Not, &[a], &[])
     }
 
     fn clear_op(&self, py: Python<'_>, op: &str, a: &Value, b: &Value) -> PyResult<Value> {
         let op = clear_op_named(op)
             .ok_or_else(|| usage(format!("unknown operation {op:?} on clear values")))?;
-        self.binary(py, a, b, |e, a, b| e.clear_op(op, a, b))
+        self.value(py, &Operation::ClearInteger(op), &[a, b], &[])
     }
 
     fn clear_legendre(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.clear_legendre(a))
+        self.value(py, &Operation::ClearLegendre, &[a], &[])
     }
 
     fn clear_inv(&self, py: Python<'_>, a: &Value) -> PyResult<Value> {
-        self.unary(py, a, |e, a| e.clear_inv(a))
+        self.value(py, &Operation::ClearInv, &[a], &[])
     }
 
-    fn read<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        let words = v.with(|v| self.run(py, |e| e.read(v)))?;
-        Ok(PyArray1::from_vec(py, words))
+    fn read<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyAny>> {
+        self.words(py, v, |e, v| e.read(v))
+    }
+
+    fn read_bits<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyAny>> {
+        self.words(py, v, |e, v| e.read_bits(v))
     }
 
     fn read_wide<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyBytes>> {
-        let words = v.with(|v| self.run(py, |e| e.read_wide(v)))?;
+        let words = v.with(|v| self.unrecorded(py, "read_wide", |e| e.read_wide(v)))?;
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         Ok(PyBytes::new(py, &bytes))
     }
 
-    fn read_bits<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let bits = v.with(|v| self.run(py, |e| e.read_bits(v)))?;
-        Ok(PyArray1::from_vec(py, bits))
-    }
-
     fn export<'py>(&self, py: Python<'py>, v: &Value) -> PyResult<Bound<'py, PyBytes>> {
-        let data = v.with(|v| self.run(py, |e| e.export(v)))?;
+        let data = v.with(|v| self.unrecorded(py, "export", |e| e.export(v)))?;
         Ok(PyBytes::new(py, &data))
     }
 
-    fn import_(&self, py: Python<'_>, data: &[u8], n: usize) -> PyResult<Value> {
-        self.value(py, |e| e.import(data, n))
+    fn import_(&self, py: Python<'_>, data: Raw<'_>, n: usize) -> PyResult<Value> {
+        let recorder = self.recorder(py)?;
+        let slot = data.slot(recorder.as_ref())?;
+        let data = data.bytes();
+        let made = self.run(py, |e| match &recorder {
+            None => e.import(data, n),
+            Some(r) => r.get().lock()?.import(e, data, n, slot),
+        })?;
+        Ok(Value::wrap(made))
     }
 
     /// The test of MAC keys, which must be stored with shares; empty without MACs.
     fn key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let data = self.run(py, |e| e.key_test())?;
+        let data = self.unrecorded(py, "key_test", |e| e.key_test())?;
         Ok(PyArray1::from_slice(py, &data))
     }
 
     /// `key_test` with a new name, where products are verified: for every set of share files that is written; at all parties.
     fn renew_key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let data = self.run(py, |e| e.renew_key_test())?;
+        let data = self.unrecorded(py, "renew_key_test", |e| e.renew_key_test())?;
         Ok(PyArray1::from_slice(py, &data))
     }
 
     /// Makes sure that the MAC keys are those under which shares were stored with this; at all parties.
     fn test_stored_keys(&self, py: Python<'_>, key_test: Bytes8<'_>) -> PyResult<()> {
         let data = slice(&key_test)?;
-        self.run(py, |e| e.test_stored_keys(data))
+        self.unrecorded(py, "test_stored_keys", |e| e.test_stored_keys(data))
     }
 
     /// Binds all that follows to this context, at all parties.
     fn bind_context(&self, py: Python<'_>, text: &[u8]) -> PyResult<()> {
-        self.run(py, |e| {
+        self.unrecorded(py, "bind_context", |e| {
             e.bind_context(text);
             Ok(())
         })
@@ -576,13 +611,13 @@ impl Engine {
 
     /// Whether the MACs of openings under masks are verified together, before something else is opened; at all parties. The end of the deferral verifies all.
     fn defer_checks(&self, py: Python<'_>, deferred: bool) -> PyResult<()> {
-        self.run(py, |e| e.defer_checks(deferred))
+        self.unrecorded(py, "defer_checks", |e| e.defer_checks(deferred))
     }
 
     /// Takes in `n` stored random elements, which hide what is above openings.
     fn give_random(&self, py: Python<'_>, data: Bytes8<'_>, n: usize) -> PyResult<()> {
         let data = slice(&data)?;
-        self.run(py, |e| e.give_random(data, n))
+        self.unrecorded(py, "give_random", |e| e.give_random(data, n))
     }
 
     /// Takes in stored random elements that `owner` knows, under which values are opened to it. `known`: those elements at the owner, zeros elsewhere.
@@ -594,11 +629,16 @@ impl Engine {
         known: PyReadonlyArray1<'_, u64>,
     ) -> PyResult<()> {
         let (data, known) = (slice(&data)?, slice(&known)?);
-        self.run(py, |e| e.give_mask(owner, data, known))
+        self.unrecorded(py, "give_mask", |e| e.give_mask(owner, data, known))
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.run(py, |e| e.flush())
+        self.run(py, |e| e.flush())?;
+        if let Some(recorder) = self.recorder(py)? {
+            let mut core = recorder.get().lock().map_err(engine_error)?;
+            core.note(Step::Flush);
+        }
+        Ok(())
     }
 
     /// Rounds and payload bytes of this engine so far.

@@ -9,6 +9,7 @@ mod errors;
 mod fhew;
 mod identity;
 mod inputs;
+mod operands;
 mod protocols;
 mod recorder;
 mod recording;

@@ -8,11 +8,12 @@ use pyo3::prelude::*;
 use crate::engine::Engine;
 use crate::errors::usage;
 use crate::inputs::{Section, stored};
+use crate::recorder::Recorder;
 
 /// A recorded program. It is played on the engine on which it was recorded.
 #[pyclass(module = "keyquorum._engine", frozen)]
 pub struct Recording {
-    pub(crate) core: core::Recording,
+    core: core::Recording,
 }
 
 type Shares<'py> = Bound<'py, numpy::PyArray2<u64>>;
@@ -20,6 +21,16 @@ type Written<'py> = (Option<usize>, bool, Bound<'py, PyArray1<i64>>);
 
 #[pymethods]
 impl Recording {
+    /// The recording of all steps of a recorder, which has none afterwards; None if the recording has ended before.
+    #[staticmethod]
+    fn of(recorder: &Recorder) -> PyResult<Option<Self>> {
+        let core = recorder.with(|core| match core.failure() {
+            None => std::mem::take(core).finish(),
+            Some(_) => None,
+        })?;
+        Ok(core.map(|core| Self { core }))
+    }
+
     fn __len__(&self) -> usize {
         self.core.steps().count()
     }

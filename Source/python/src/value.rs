@@ -10,7 +10,7 @@ use crate::errors::usage;
 /// A handle on a value of an engine.
 #[pyclass(module = "keyquorum._engine", frozen)]
 pub struct Value {
-    pub(crate) handle: Mutex<Option<Handle>>,
+    handle: Mutex<Option<Handle>>,
     kind: &'static str,
     size: usize,
 }
@@ -43,6 +43,31 @@ impl Value {
             .take()
             .ok_or_else(|| usage("this value was given up by an assignment"))
     }
+}
+
+/// Does something with the handles of values, of which one may stand in the list several times.
+pub(crate) fn with_all<T>(
+    values: &[&Value],
+    f: impl FnOnce(&[&Handle]) -> PyResult<T>,
+) -> PyResult<T> {
+    // Each lock is taken once.
+    let mut unique: Vec<&Value> = Vec::new();
+    let mut positions = Vec::with_capacity(values.len());
+    for v in values {
+        let at = unique.iter().position(|u| std::ptr::eq(*u, *v));
+        positions.push(at.unwrap_or_else(|| {
+            unique.push(v);
+            unique.len() - 1
+        }));
+    }
+    let in_use = |_| usage("a value is in use in another thread");
+    let guards = unique.iter().map(|v| v.handle.lock().map_err(in_use));
+    let guards = guards.collect::<PyResult<Vec<_>>>()?;
+    let handles = positions.iter().map(|at| {
+        let handle = guards.get(*at).and_then(|guard| guard.as_ref());
+        handle.ok_or_else(|| usage("this value was given up by an assignment"))
+    });
+    f(&handles.collect::<PyResult<Vec<&Handle>>>()?)
 }
 
 #[pymethods]

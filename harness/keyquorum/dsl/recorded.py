@@ -7,38 +7,21 @@ the program continues with plain numbers, and there is no recording of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from keyquorum import _engine
 
 from .errors import CompilerError
 
 Operand = Any
 """An operand or the result of a recorded call: a Python number, an array of numpy, a handle of the engine, or the stand-in of one of these. The type
 is known at run time only."""
-Step = Callable[..., Operand]
-"""Appends a step to a recording, with the positions of its operands, and returns the position of its result, if it has one."""
-
-
-class Records(Protocol):
-    """The interface of a recorder for stand-ins (:class:`keyquorum.dsl.recorder.Recorder` documents the methods). checked: whether the share file was
-    checked. stored: whether the run has stored shares."""
-
-    checked: bool
-    stored: bool
-
-    def fail(self, why: str) -> None: ...
-    def vector(self, name: str, *args: Operand) -> Operand: ...
-    def words(self, name: str, value: Operand) -> Operand: ...
-    def clear_vector(self, name: str, *args: Operand) -> Operand: ...
-    def edabit(self, bits: int, count: int) -> Operand: ...
-    def summand_bits(self, value: Operand, bits: int) -> Operand: ...
-    def numbers(self, result: Operand, step: Step, *operands: Operand) -> Operand: ...
-    def note(self, step: Step, *operands: Operand) -> None: ...
-    def made(self, result: Operand, step: Step, *operands: Operand) -> Operand: ...
-
 
 INT, WORD, BYTE, BOOL = (np.dtype(t) for t in (np.int64, np.uint64, np.uint8, np.bool_))
 ARITHMETIC = {np.add, np.subtract, np.multiply, np.floor_divide}
@@ -56,7 +39,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
     __slots__ = ("_data", "_position", "_recorder")
     __array_priority__ = 1000
 
-    def __init__(self, recorder: Records, position: int, data: Operand) -> None:
+    def __init__(self, recorder: RecordsNumbers, position: int, data: Operand) -> None:
         self._recorder, self._position, self._data = recorder, position, data
 
     def _end_recording(self, how: str) -> Operand:
@@ -77,14 +60,14 @@ class RecordedNumbers(NDArrayOperatorsMixin):
             self._end_recording(f"{ufunc.__name__}.{method}")
             return result
         operands = (0, *inputs) if ufunc is np.negative else inputs
-        return self._recorder.numbers(result, lambda steps, a, b: steps.number_op(name, a, b), *operands)
+        return self._recorder.numbers(result, partial(self._recorder.number_op, name), *operands)
 
     def __array_function__(self, function: Operand, types: Operand, args: Operand, kwargs: Operand) -> Operand:
         result = function(*plain(args), **{key: plain(value) for key, value in kwargs.items()})
         if function is np.where and len(args) == 3 and not kwargs and _one_type(args[1:], result):
-            return self._recorder.numbers(result, lambda steps, *positions: steps.choose(*positions), *args)
+            return self._recorder.numbers(result, self._recorder.choose, *args)
         if function is np.concatenate and len(args) == 1 and not kwargs and _one_type(args[0], result):
-            return self._recorder.numbers(result, lambda steps, *positions: steps.join(list(positions)), *args[0])
+            return self._recorder.numbers(result, lambda *positions: self._recorder.join(positions), *args[0])
         self._end_recording(function.__name__)
         return result
 
@@ -92,7 +75,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
         part = _section_of(index, len(self._data)) if np.ndim(self._data) == 1 else None
         if part is None:
             return self._end_recording("[]")[plain(index)]
-        return self._recorder.numbers(self._data[index], lambda steps, position: steps.part(position, *part), self)
+        return self._recorder.numbers(self._data[index], lambda position: self._recorder.part(position, *part), self)
 
     def astype(self, dtype: Operand) -> Operand:
         """The numbers as another type."""
@@ -100,7 +83,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
         if after in (before, INT, WORD) or (before, after) == (BOOL, BYTE):
             return self._same(result)
         if after == BYTE and before in (INT, WORD):
-            return self._recorder.numbers(result, lambda steps, a, b: steps.number_op("bitwise_and", a, b), self, 255)
+            return self._recorder.numbers(result, partial(self._recorder.number_op, "bitwise_and"), self, 255)
         self._end_recording(f"astype({dtype})")
         return result
 
@@ -122,7 +105,7 @@ class RecordedNumbers(NDArrayOperatorsMixin):
 
     def in_range(self, length: int) -> RecordedNumbers:
         """The same numbers. This run and every repetition raise an error if one is no index of a vector of this length."""
-        self._recorder.note(lambda steps, position: steps.in_range(position, length), self)
+        self._recorder.note(lambda position: self._recorder.in_range(position, length), self)
         return self
 
     # -- operations that end the recording ----------------------------------------------------------------------------
@@ -176,7 +159,7 @@ class RecordedShares:
 
     __slots__ = ("_data", "_position", "_recorder")
 
-    def __init__(self, recorder: Records, position: int, data: bytes) -> None:
+    def __init__(self, recorder: RecordsNumbers, position: int, data: bytes) -> None:
         self._recorder, self._position, self._data = recorder, position, data
 
     def __len__(self) -> int:
@@ -185,6 +168,54 @@ class RecordedShares:
     def __bytes__(self) -> bytes:
         self._recorder.fail("the program looked at shares")
         return self._data
+
+
+class RecordsNumbers(_engine.Recorder):
+    """Records the steps of a run on ``engine``, with operands that the program gives. ``stored``: whether the run stored shares. ``checked``: whether
+    the share file has to fit the engine."""
+
+    def __init__(self, engine: _engine.Engine) -> None:
+        self.engine = engine
+        self.stored = self.checked = False
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """The engine's calls in here are not steps."""
+        self.engine.record(None)
+        try:
+            yield
+        finally:
+            self.engine.record(self)
+
+    def stand_in(self, position: int, result: Operand) -> Operand:
+        """What stands for numbers or raw shares at ``position``, in the program. ``result``: those of this run."""
+        if self.failure is not None:
+            return result
+        return (RecordedShares if isinstance(result, bytes) else RecordedNumbers)(self, position, result)
+
+    def numbers(self, result: Operand, step: Callable[..., int], *operands: Operand) -> Operand:
+        """Records a step that makes numbers or raw shares. ``result``: those of this run."""
+        position = self.note(step, *operands)
+        return result if position is None else self.stand_in(position, result)
+
+    def note(self, step: Callable[..., T], *operands: Operand) -> T | None:
+        """Records the step ``step(*positions)``, with the positions of numbers. Returns its result; None if the recording has ended."""
+        if self.failure is None:
+            try:
+                return step(*[self._position(operand) for operand in operands])
+            except (_engine.EngineError, OverflowError, TypeError) as problem:  # the run itself is correct, and continues
+                self.fail(f"a step takes {problem}")
+        return None
+
+    def _position(self, operand: Operand) -> int:
+        if isinstance(operand, RecordedNumbers):
+            if operand._recorder is not self:
+                raise TypeError("numbers of another run")
+            return operand._position
+        words = np.atleast_1d(np.array(operand, dtype=INT) if operand.__class__ in (int, bool) else operand)
+        if not isinstance(operand, (int, np.ndarray, np.generic)) or words.ndim != 1 or words.dtype not in (INT, WORD, BYTE, BOOL):
+            raise TypeError(f"a {type(operand).__name__}")
+        return self.constant_numbers((words.view(INT) if words.dtype == WORD else words.astype(INT)).tolist())
 
 
 def plain(value: Operand) -> Operand:

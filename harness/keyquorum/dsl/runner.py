@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from keyquorum import _engine
 from keyquorum._engine import Engine
@@ -70,9 +70,9 @@ def run_program(
     shown = _shown(file)
     words = [str(a) for a in args]
     io.bind(engine)
-    its_engine, its_io = (engine, io) if recorder is None else (recorder.engine, recorder.io)
-    program = Program(its_engine, str(file), file.stem, words, options or ProgramOptions())
-    run = Run(cast(Engine, its_engine), its_io, program, constants)  # a recorded engine has the same methods
+    its_io: Any = io if recorder is None else recorder.io  # a stand-in has the same methods
+    program = Program(engine, str(file), file.stem, words, options or ProgramOptions())
+    run = Run(engine, its_io, program, constants)
     total = Timer()
     with active(run):
         run.namespace = namespace = Namespace(run)

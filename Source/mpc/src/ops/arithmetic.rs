@@ -260,7 +260,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         )
     }
 
-    /// [`Engine::matrix_product`](crate::engine::Engine::matrix_product).
+    /// [`Operation::MatrixProduct`](crate::engine::Operation::MatrixProduct).
     pub(super) fn matrices(
         &mut self,
         a: &Handle,
@@ -366,7 +366,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         })
     }
 
-    /// [`Engine::clear_legendre`](crate::engine::Engine::clear_legendre).
+    /// [`Operation::ClearLegendre`](crate::engine::Operation::ClearLegendre).
     pub(super) fn legendre_symbols(&mut self, a: &Handle) -> Result<Handle> {
         if a.kind() != Kind::Clear {
             return Err(wrong("a Legendre symbol", a));

@@ -29,7 +29,7 @@ impl Layout {
 }
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
-    /// [`Engine::circuit`](crate::engine::Engine::circuit).
+    /// [`Operation::Circuit`](crate::engine::Operation::Circuit).
     pub(super) fn evaluated(
         &mut self,
         circuit: &Arc<BitCircuit>,

@@ -7,8 +7,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::Computation;
-use crate::circuit::BitCircuit;
-use crate::engine::{ClearOp, Engine, EngineStats, Preprocessed};
+use crate::engine::{Engine, EngineStats, Operands, Operation, Preprocessed};
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
 use crate::protocol::{BITS, Protocol, lanes};
@@ -92,184 +91,112 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
         self.graph.insert(Value::Clear(v), Kind::Clear, n)
     }
 
-    fn add(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
-        self.linear(a, b, false)
-    }
-
-    fn sub(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
-        self.linear(a, b, true)
-    }
-
-    fn mul(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
-        self.product(a, b)
-    }
-
-    fn neg(&mut self, a: &Handle) -> Result<Handle> {
-        self.negative(a)
-    }
-
-    fn dot(&mut self, a: &Handle, b: &Handle, length: usize) -> Result<Handle> {
-        self.inner_products(a, b, length)
-    }
-
-    fn matrix_product(
-        &mut self,
-        a: &Handle,
-        b: &Handle,
-        shape: (usize, usize, usize),
-    ) -> Result<Handle> {
-        self.matrices(a, b, shape)
-    }
-
-    fn negacyclic(&mut self, a: &Handle, s: &Handle) -> Result<Handle> {
-        self.negacyclic_products(a, s)
-    }
-
-    fn transform(&mut self, a: &Handle, n: usize) -> Result<Handle> {
-        self.transforms(a, n)
-    }
-
-    fn bit_products(&mut self, bits: &Handle, v: &Handle, shift: u32) -> Result<Handle> {
-        self.weighted_bit_products(bits, v, shift)
-    }
-
-    fn sum(&mut self, a: &Handle, length: usize) -> Result<Handle> {
-        self.sums(a, length)
-    }
-
-    fn gather(&mut self, a: &Handle, indices: &[i64]) -> Result<Handle> {
-        let list = checked_indices(indices, a.size())?;
-        let n = list.len();
-        self.pick(a, Picker::List(Arc::new(list)), n)
-    }
-
-    fn slice(&mut self, a: &Handle, start: i64, step: i64, count: usize) -> Result<Handle> {
-        check_progression(start, step, count, a.size())?;
-        let list = if step >= 1 || count == 0 {
-            Picker::Forward(start.max(0) as usize, step.max(1) as usize, count)
-        } else {
-            Picker::List(Arc::new(progression(start, step, count)?))
-        };
-        self.pick(a, list, count)
-    }
-
-    fn concat(&mut self, list: &[&Handle]) -> Result<Handle> {
-        self.joined(list)
-    }
-
-    fn repeat(&mut self, a: &Handle, n: usize) -> Result<Handle> {
-        self.filled(a, n)
-    }
-
-    fn assign(&mut self, a: Handle, start: i64, step: i64, b: &Handle) -> Result<Handle> {
-        check_progression(start, step, b.size(), a.size())?;
-        let targets = if step >= 1 {
-            Targets::Forward(start as usize, step as usize, b.size())
-        } else {
-            Targets::List(progression(start, step, b.size())?)
-        };
-        self.store(a, targets, b)
-    }
-
-    fn scatter(&mut self, a: Handle, indices: &[i64], b: &Handle) -> Result<Handle> {
-        let indices = checked_indices(indices, a.size())?;
-        self.store(a, Targets::List(indices), b)
-    }
-
-    fn open(&mut self, a: &Handle) -> Result<Handle> {
-        self.opened(a)
-    }
-
-    fn open_low(&mut self, a: &Handle, bits: u32) -> Result<Handle> {
-        self.opened_low(a, bits, false)
-    }
-
-    fn open_masked(&mut self, a: &Handle, bits: u32) -> Result<Handle> {
-        self.opened_low(a, bits, true)
-    }
-
-    fn open_to(&mut self, a: &Handle, receiver: usize) -> Result<Handle> {
-        self.opened_to(a, receiver)
-    }
-
-    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Handle> {
-        self.check_input(owner, n, values.map(<[i64]>::len))?;
-        let (d, shares) = (self.domain.clone(), self.shares.clone());
-        let values = values.map(|v| v.iter().map(|x| d.from_i64(*x)).collect::<Vec<_>>());
-        self.communicate(&[], Kind::Secret, n, move |p, _| {
-            Ok(then(p.input(&shares, owner, n, values)?, |_, share| {
-                Ok(Value::Secret(share))
-            }))
-        })
-    }
-
-    fn input_bits(&mut self, owner: usize, n: usize, values: Option<&[u8]>) -> Result<Handle> {
-        self.need_binary()?;
-        self.check_input(owner, n, values.map(<[u8]>::len))?;
-        let values = values.map(keyquorum_math::bits::pack);
-        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
-            Ok(then(
-                p.input(&BITS, owner, lanes(n), values)?,
-                |_, share| Ok(Value::SecretBits(share)),
-            ))
-        })
-    }
-
-    fn random(&mut self, n: usize) -> Result<Handle> {
-        let d = self.shares.clone();
-        if self.protocol.random_is_local() {
-            self.graph.refuse_after_failure()?;
-            let share = self.protocol.random_local(&d, n)?;
-            return Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n));
-        }
-        self.communicate(&[], Kind::Secret, n, move |p, _| {
-            Ok(then(p.random(&d, n)?, |_, share| Ok(Value::Secret(share))))
-        })
-    }
-
     fn has_shuffle(&self) -> bool {
         self.protocol.has_shuffle()
     }
 
-    fn shuffle(&mut self, a: &Handle, unit: usize) -> Result<Handle> {
-        self.shuffled(a, unit)
-    }
-
-    fn random_bit(&mut self, n: usize) -> Result<Handle> {
-        let d = self.shares.clone();
-        self.communicate(&[], Kind::Secret, n, move |p, _| {
-            Ok(then(p.random_bit(&d, n)?, |_, share| {
-                Ok(Value::Secret(share))
-            }))
-        })
-    }
-
-    fn random_bits(&mut self, n: usize) -> Result<Handle> {
-        self.need_binary()?;
-        if self.protocol.random_is_local() {
-            self.graph.refuse_after_failure()?;
-            let share = self.protocol.random_local(&BITS, lanes(n))?;
-            return Ok(self
-                .graph
-                .insert(Value::SecretBits(share), Kind::SecretBits, n));
-        }
-        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
-            Ok(then(p.random(&BITS, lanes(n))?, |_, share| {
-                Ok(Value::SecretBits(share))
-            }))
-        })
-    }
-
-    fn bit_to_arith(&mut self, bits: &Handle) -> Result<Handle> {
-        self.bits_as_elements(bits)
-    }
-
-    fn edabit(&mut self, length: usize, n: usize) -> Result<(Handle, Vec<Handle>)> {
-        self.edabits(length, n)
-    }
-
-    fn summand_bits(&mut self, a: &Handle, m: usize) -> Result<Vec<Vec<Handle>>> {
-        self.summands_in_bits(a, m)
+    fn apply(&mut self, operation: &Operation, operands: Operands<'_>) -> Result<Vec<Handle>> {
+        use Operation as Op;
+        let Operands {
+            target,
+            values,
+            numbers,
+        } = operands;
+        let made = match (operation, target, values, numbers) {
+            (Op::Clear, None, [], [numbers]) => self.clear(numbers),
+            (Op::ClearBits, None, [], [numbers]) => self.clear_bits(&bytes(numbers)),
+            (Op::Add, None, [a, b], []) => self.linear(a, b, false)?,
+            (Op::Sub, None, [a, b], []) => self.linear(a, b, true)?,
+            (Op::Mul, None, [a, b], []) => self.product(a, b)?,
+            (Op::Neg, None, [a], []) => self.negative(a)?,
+            (Op::Dot(length), None, [a, b], []) => self.inner_products(a, b, *length)?,
+            (
+                Op::MatrixProduct {
+                    rows,
+                    inner,
+                    columns,
+                },
+                None,
+                [a, b],
+                [],
+            ) => self.matrices(a, b, (*rows, *inner, *columns))?,
+            (Op::Negacyclic, None, [a, s], []) => self.negacyclic_products(a, s)?,
+            (Op::Transform(n), None, [a], []) => self.transforms(a, *n)?,
+            (Op::BitProducts(shift), None, [bits, v], []) => {
+                self.weighted_bit_products(bits, v, *shift)?
+            }
+            (Op::Sum(length), None, [a], []) => self.sums(a, *length)?,
+            (Op::Gather, None, [a], [indices]) => {
+                let list = checked_indices(indices, a.size())?;
+                let n = list.len();
+                self.pick(a, Picker::List(Arc::new(list)), n)?
+            }
+            (Op::Slice { start, step, count }, None, [a], []) => {
+                self.progression_of(a, *start, *step, *count)?
+            }
+            (Op::Concat, None, list, []) => self.joined(list)?,
+            (Op::Repeat(n), None, [a], []) => self.filled(a, *n)?,
+            (Op::Assign { start, step }, Some(a), [b], []) => {
+                check_progression(*start, *step, b.size(), a.size())?;
+                let targets = if *step >= 1 {
+                    Targets::Forward(*start as usize, *step as usize, b.size())
+                } else {
+                    Targets::List(progression(*start, *step, b.size())?)
+                };
+                self.store(a, targets, b)?
+            }
+            (Op::Scatter, Some(a), [b], [indices]) => {
+                let indices = checked_indices(indices, a.size())?;
+                self.store(a, Targets::List(indices), b)?
+            }
+            (Op::Open, None, [a], []) => self.opened(a)?,
+            (Op::OpenLow(bits), None, [a], []) => self.opened_low(a, *bits, false)?,
+            (Op::OpenMasked(bits), None, [a], []) => self.opened_low(a, *bits, true)?,
+            (Op::OpenTo(receiver), None, [a], []) => self.opened_to(a, *receiver)?,
+            (Op::Input { owner, count }, None, [], given @ ([] | [_])) => {
+                self.elements_of(*owner, *count, given.first().copied())?
+            }
+            (Op::InputBits { owner, count }, None, [], given @ ([] | [_])) => {
+                self.bits_of(*owner, *count, given.first().copied())?
+            }
+            (Op::Random(n), None, [], []) => self.random_elements(*n)?,
+            (Op::RandomBit(n), None, [], []) => self.random_bit_elements(*n)?,
+            (Op::RandomBits(n), None, [], []) => self.random_packed_bits(*n)?,
+            (Op::BitToArith, None, [bits], []) => self.bits_as_elements(bits)?,
+            (Op::Edabit { length, count }, None, [], []) => {
+                let (number, bits) = self.edabits(*length, *count)?;
+                return Ok([number].into_iter().chain(bits).collect());
+            }
+            (Op::Shuffle(unit), None, [a], []) => self.shuffled(a, *unit)?,
+            (Op::SummandBits(m), None, [a], []) => {
+                let summands = self.summands_in_bits(a, *m)?;
+                return Ok(summands.into_iter().flatten().collect());
+            }
+            (Op::Xor, None, [a, b], []) => self.bitwise(a, b, false)?,
+            (Op::And, None, [a, b], []) => self.bitwise(a, b, true)?,
+            (Op::Not, None, [a], []) => {
+                let ones = self.clear_bits(&[1]);
+                self.bitwise(a, &ones, false)?
+            }
+            (
+                Op::Circuit {
+                    circuit,
+                    size,
+                    copies,
+                },
+                None,
+                inputs,
+                [],
+            ) => self.evaluated(circuit, inputs, *size, *copies)?,
+            (Op::Lookup { bits, first }, None, [hot], [at, table]) => {
+                self.looked_up(hot, at, table, *bits, *first)?
+            }
+            (Op::ClearInteger(op), None, [a, b], []) => self.integers(*op, a, b)?,
+            (Op::ClearLegendre, None, [a], []) => self.legendre_symbols(a)?,
+            (Op::ClearInv, None, [a], []) => self.inverses(a)?,
+            _ => return Err(EngineError::usage("an operation has other operands")),
+        };
+        Ok(vec![made])
     }
 
     fn clear_bits(&mut self, bits: &[u8]) -> Handle {
@@ -278,52 +205,6 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
             Kind::ClearBits,
             bits.len(),
         )
-    }
-
-    fn xor(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
-        self.bitwise(a, b, false)
-    }
-
-    fn and(&mut self, a: &Handle, b: &Handle) -> Result<Handle> {
-        self.bitwise(a, b, true)
-    }
-
-    fn not(&mut self, a: &Handle) -> Result<Handle> {
-        let ones = self.clear_bits(&[1]);
-        self.bitwise(a, &ones, false)
-    }
-
-    fn circuit(
-        &mut self,
-        circuit: &Arc<BitCircuit>,
-        inputs: &[&Handle],
-        size: usize,
-        copies: usize,
-    ) -> Result<Handle> {
-        self.evaluated(circuit, inputs, size, copies)
-    }
-
-    fn lookup(
-        &mut self,
-        hot: &Handle,
-        at: &[i64],
-        table: &[i64],
-        bits: usize,
-        first: usize,
-    ) -> Result<Handle> {
-        self.looked_up(hot, at, table, bits, first)
-    }
-
-    fn clear_op(&mut self, op: ClearOp, a: &Handle, b: &Handle) -> Result<Handle> {
-        self.integers(op, a, b)
-    }
-
-    fn clear_legendre(&mut self, a: &Handle) -> Result<Handle> {
-        self.legendre_symbols(a)
-    }
-
-    fn clear_inv(&mut self, a: &Handle) -> Result<Handle> {
-        self.inverses(a)
     }
 
     fn read(&mut self, a: &Handle) -> Result<Vec<u64>> {
@@ -421,5 +302,88 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn stats(&self) -> EngineStats {
         self.graph.stats
+    }
+}
+
+/// Lowest bytes of numbers.
+fn bytes(numbers: &[i64]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(numbers.iter().map(|n| *n as u8).collect())
+}
+
+impl<P: Protocol, D: Domain> Computation<P, D> {
+    fn progression_of(
+        &mut self,
+        a: &Handle,
+        start: i64,
+        step: i64,
+        count: usize,
+    ) -> Result<Handle> {
+        check_progression(start, step, count, a.size())?;
+        let list = if step >= 1 || count == 0 {
+            Picker::Forward(start.max(0) as usize, step.max(1) as usize, count)
+        } else {
+            Picker::List(Arc::new(progression(start, step, count)?))
+        };
+        self.pick(a, list, count)
+    }
+
+    fn elements_of(&mut self, owner: usize, n: usize, given: Option<&[i64]>) -> Result<Handle> {
+        self.check_input(owner, n, given.map(<[i64]>::len))?;
+        let (d, shares) = (self.domain.clone(), self.shares.clone());
+        let values = given.map(|v| v.iter().map(|x| d.from_i64(*x)).collect::<Vec<_>>());
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.input(&shares, owner, n, values)?, |_, share| {
+                Ok(Value::Secret(share))
+            }))
+        })
+    }
+
+    fn bits_of(&mut self, owner: usize, n: usize, given: Option<&[i64]>) -> Result<Handle> {
+        self.need_binary()?;
+        self.check_input(owner, n, given.map(<[i64]>::len))?;
+        let values = given.map(|bits| keyquorum_math::bits::pack(&bytes(bits)));
+        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
+            Ok(then(
+                p.input(&BITS, owner, lanes(n), values)?,
+                |_, share| Ok(Value::SecretBits(share)),
+            ))
+        })
+    }
+
+    fn random_elements(&mut self, n: usize) -> Result<Handle> {
+        let d = self.shares.clone();
+        if self.protocol.random_is_local() {
+            self.graph.refuse_after_failure()?;
+            let share = self.protocol.random_local(&d, n)?;
+            return Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n));
+        }
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.random(&d, n)?, |_, share| Ok(Value::Secret(share))))
+        })
+    }
+
+    fn random_bit_elements(&mut self, n: usize) -> Result<Handle> {
+        let d = self.shares.clone();
+        self.communicate(&[], Kind::Secret, n, move |p, _| {
+            Ok(then(p.random_bit(&d, n)?, |_, share| {
+                Ok(Value::Secret(share))
+            }))
+        })
+    }
+
+    fn random_packed_bits(&mut self, n: usize) -> Result<Handle> {
+        self.need_binary()?;
+        if self.protocol.random_is_local() {
+            self.graph.refuse_after_failure()?;
+            let share = self.protocol.random_local(&BITS, lanes(n))?;
+            return Ok(self
+                .graph
+                .insert(Value::SecretBits(share), Kind::SecretBits, n));
+        }
+        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
+            Ok(then(p.random(&BITS, lanes(n))?, |_, share| {
+                Ok(Value::SecretBits(share))
+            }))
+        })
     }
 }

@@ -16,7 +16,7 @@ use crate::value::{Kind, Value};
 /// Vectors that are packed together.
 const GROUP: usize = 64;
 
-/// A table and positions: see [`Engine::lookup`](crate::engine::Engine::lookup).
+/// A table and positions: see [`Operation::Lookup`](crate::engine::Operation::Lookup).
 struct Lookup {
     table: Vec<u64>,
     /// For each bit of a value the positions at which the table has it, packed.
@@ -29,7 +29,7 @@ struct Lookup {
 }
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
-    /// [`Engine::lookup`](crate::engine::Engine::lookup).
+    /// [`Operation::Lookup`](crate::engine::Operation::Lookup).
     pub(super) fn looked_up(
         &mut self,
         hot: &Handle,

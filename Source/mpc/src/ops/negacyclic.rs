@@ -83,7 +83,7 @@ fn products<E: Element>(ring: &Negacyclic, a: &[E], s: &[Vec<E>], bits: u32) -> 
 }
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
-    /// [`Engine::negacyclic`](crate::engine::Engine::negacyclic).
+    /// [`Operation::Negacyclic`](crate::engine::Operation::Negacyclic).
     pub(super) fn negacyclic_products(&mut self, a: &Handle, s: &Handle) -> Result<Handle> {
         // Values and public factors have at most a word. Shares with MACs have more bits: 2^k times what these say is hidden when something is opened.
         let (bits, of_shares) = match (self.domain.kind(), self.shares.kind()) {

@@ -21,7 +21,7 @@ fn transformed<E: Element>(tables: &NttTables, polynomials: &[E]) -> Result<Vec<
 }
 
 impl<P: Protocol, D: Domain> Computation<P, D> {
-    /// [`Engine::transform`](crate::engine::Engine::transform).
+    /// [`Operation::Transform`](crate::engine::Operation::Transform).
     pub(super) fn transforms(&mut self, a: &Handle, n: usize) -> Result<Handle> {
         let (DomainKind::Fq(q), DomainKind::Fq(of_shares)) =
             (self.domain.kind(), self.shares.kind())

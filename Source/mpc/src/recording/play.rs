@@ -1,14 +1,78 @@
-//! The interpreter of recorded programs.
+//! Recorded programs, and their interpreter.
 
 use zeroize::Zeroizing;
 
 use super::inputs::{Inputs, Stream};
 use super::numbers::{self, Numbers};
-use super::recorder::Recording;
-use super::step::{Binary, NumbersId, Random, SharesId, Slot, Step, Unary, ValueId};
-use crate::engine::Engine;
+use super::step::{NumbersId, SharesId, Slot, Step, ValueId};
+use crate::engine::{Engine, Operands};
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
+use crate::value::Kind;
+
+/// A step, and the slots that no later one needs.
+pub(super) struct Planned {
+    pub(super) step: Step,
+    pub(super) frees: Vec<Slot>,
+}
+
+/// A recorded program, with its constants in their slots. It is played on the engine on which it was recorded.
+pub struct Recording {
+    pub(super) values: Vec<Option<Handle>>,
+    pub(super) numbers: Vec<Option<Vec<i64>>>,
+    pub(super) shares: Vec<Option<Vec<u8>>>,
+    pub(super) steps: Vec<Planned>,
+}
+
+impl Recording {
+    /// The steps, in their order.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().map(|planned| &planned.step)
+    }
+
+    /// The constants: vectors as they are read from the engine, numbers, and raw shares. All that a recording holds besides its steps.
+    ///
+    /// # Errors
+    /// Those of [`Engine::read_wide`].
+    pub fn constants(&self, engine: &mut dyn Engine) -> Result<Vec<Vec<i128>>> {
+        let values = self.values.iter().flatten().map(|handle| {
+            Ok(match handle.kind() {
+                Kind::ClearBits => engine
+                    .read_bits(handle)?
+                    .into_iter()
+                    .map(i128::from)
+                    .collect(),
+                _ => engine
+                    .read_wide(handle)?
+                    .into_iter()
+                    .map(|w| w as i128)
+                    .collect(),
+            })
+        });
+        let numbers = self.numbers.iter().flatten();
+        let shares = self.shares.iter().flatten();
+        values
+            .chain(numbers.map(|list| Ok(list.iter().map(|n| i128::from(*n)).collect())))
+            .chain(shares.map(|list| Ok(list.iter().map(|b| i128::from(*b)).collect())))
+            .collect()
+    }
+
+    /// Whether a step has to do with the share file.
+    pub fn uses_shares(&self) -> bool {
+        let of_shares = |step: &Step| {
+            matches!(
+                step,
+                Step::Load { .. } | Step::Pick { .. } | Step::Store { .. }
+            )
+        };
+        self.steps().any(of_shares)
+    }
+
+    /// Whether a step prints.
+    pub fn prints(&self) -> bool {
+        self.steps().any(|step| matches!(step, Step::Print(_)))
+    }
+}
 
 /// One entry of the output of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,47 +174,6 @@ impl<'r> Made<'r> {
     }
 }
 
-fn unary(engine: &mut dyn Engine, op: Unary, a: &Handle) -> Result<Handle> {
-    match op {
-        Unary::Neg => engine.neg(a),
-        Unary::Not => engine.not(a),
-        Unary::ClearLegendre => engine.clear_legendre(a),
-        Unary::ClearInv => engine.clear_inv(a),
-        Unary::Sum(length) => engine.sum(a, length),
-        Unary::Slice { start, step, count } => engine.slice(a, start, step, count),
-        Unary::Repeat(n) => engine.repeat(a, n),
-        Unary::BitToArith => engine.bit_to_arith(a),
-        Unary::Shuffle(unit) => engine.shuffle(a, unit),
-        Unary::Open => engine.open(a),
-        Unary::OpenLow(bits) => engine.open_low(a, bits),
-        Unary::OpenMasked(bits) => engine.open_masked(a, bits),
-        Unary::OpenTo(party) => engine.open_to(a, party),
-    }
-}
-
-fn binary(engine: &mut dyn Engine, op: Binary, a: &Handle, b: &Handle) -> Result<Handle> {
-    match op {
-        Binary::Add => engine.add(a, b),
-        Binary::Sub => engine.sub(a, b),
-        Binary::Mul => engine.mul(a, b),
-        Binary::Dot(length) => engine.dot(a, b, length),
-        Binary::MatrixProduct(rows, inner, columns) => {
-            engine.matrix_product(a, b, (rows, inner, columns))
-        }
-        Binary::Xor => engine.xor(a, b),
-        Binary::And => engine.and(a, b),
-        Binary::Clear(op) => engine.clear_op(op, a, b),
-    }
-}
-
-fn random(engine: &mut dyn Engine, kind: Random, count: usize) -> Result<Handle> {
-    match kind {
-        Random::Elements => engine.random(count),
-        Random::BitElements => engine.random_bit(count),
-        Random::Bits => engine.random_bits(count),
-    }
-}
-
 fn fill(made: &mut Made<'_>, ids: &[ValueId], handles: Vec<Handle>) -> Result<()> {
     if ids.len() != handles.len() {
         return Err(malformed());
@@ -191,49 +214,38 @@ impl Recording {
                 }
                 Step::Print(text) => print(text)?,
                 Step::InRange { a, length } => numbers::in_range(made.numbers(*a)?, *length)?,
-                Step::Edabit { .. } | Step::SummandBits { .. } => {
-                    rows(engine, &mut made, &planned.step)?;
+                Step::Apply {
+                    operation,
+                    target,
+                    values,
+                    numbers,
+                    out,
+                } => {
+                    let target = target.map(|id| made.take(id)).transpose()?;
+                    let numbers = numbers.iter().map(|id| made.numbers(*id));
+                    let operands = Operands {
+                        target,
+                        values: &made.values(values)?,
+                        numbers: &numbers.collect::<Result<Vec<_>>>()?,
+                    };
+                    let found = engine.apply(operation, operands)?;
+                    fill(&mut made, out, found)?;
+                }
+                Step::Import { shares, count, out } => {
+                    let handle = engine.import(made.shares(*shares)?, *count)?;
+                    put(&mut made.values, out.0, handle)?;
                 }
                 Step::Load { .. } | Step::Pick { .. } => shares(inputs, &mut made, &planned.step)?,
-                step => match number(engine, &mut made, &mut stream, step)? {
-                    Some((out, numbers)) => put(&mut made.numbers, out.0, numbers)?,
-                    None => {
-                        let (out, handle) = vector(engine, &mut made, step)?;
-                        put(&mut made.values, out.0, handle)?;
-                    }
-                },
+                step => {
+                    let (out, numbers) = number(engine, &made, &mut stream, step)?;
+                    put(&mut made.numbers, out.0, numbers)?;
+                }
             }
             for slot in &planned.frees {
                 made.free(*slot);
             }
         }
         Ok(played)
-    }
-}
-
-/// A step that makes several vectors.
-fn rows(engine: &mut dyn Engine, made: &mut Made<'_>, step: &Step) -> Result<()> {
-    match step {
-        Step::Edabit {
-            bits,
-            count,
-            out,
-            rows,
-        } => {
-            let (number, found) = engine.edabit(*bits, *count)?;
-            put(&mut made.values, out.0, number)?;
-            fill(made, rows, found)
-        }
-        Step::SummandBits { a, bits, rows } => {
-            let found = engine.summand_bits(made.value(*a)?, *bits)?;
-            if found.len() != rows.len() {
-                return Err(malformed());
-            }
-            rows.iter()
-                .zip(found)
-                .try_for_each(|(ids, handles)| fill(made, ids, handles))
-        }
-        _ => Err(malformed()),
     }
 }
 
@@ -256,14 +268,14 @@ fn shares(inputs: &Inputs<'_>, made: &mut Made<'_>, step: &Step) -> Result<()> {
     put(&mut made.shares, out.0, taken)
 }
 
-/// A step that makes numbers; none for all others.
+/// A step that makes numbers.
 fn number(
     engine: &mut dyn Engine,
-    made: &mut Made<'_>,
+    made: &Made<'_>,
     stream: &mut Stream<'_>,
     step: &Step,
-) -> Result<Option<(NumbersId, Numbers)>> {
-    Ok(Some(match step {
+) -> Result<(NumbersId, Numbers)> {
+    Ok(match step {
         Step::Numbers { op, a, b, out } => (*out, op.apply(made.numbers(*a)?, made.numbers(*b)?)?),
         Step::Read { a, out } => {
             let words = engine.read(made.value(*a)?)?;
@@ -303,80 +315,6 @@ fn number(
                 joined.extend_from_slice(made.numbers(*part)?);
             }
             (*out, joined)
-        }
-        _ => return Ok(None),
-    }))
-}
-
-/// A step that makes one vector.
-fn vector(engine: &mut dyn Engine, made: &mut Made<'_>, step: &Step) -> Result<(ValueId, Handle)> {
-    Ok(match step {
-        Step::Unary { op, a, out } => (*out, unary(engine, *op, made.value(*a)?)?),
-        Step::Binary { op, a, b, out } => {
-            (*out, binary(engine, *op, made.value(*a)?, made.value(*b)?)?)
-        }
-        Step::Random { kind, count, out } => (*out, random(engine, *kind, *count)?),
-        Step::Concat { parts, out } => (*out, engine.concat(&made.values(parts)?)?),
-        Step::Gather { a, at, out } => (*out, engine.gather(made.value(*a)?, made.numbers(*at)?)?),
-        Step::Assign {
-            target,
-            start,
-            step,
-            source,
-            out,
-        } => {
-            let target = made.take(*target)?;
-            let source = made.value(*source)?;
-            (*out, engine.assign(target, *start, *step, source)?)
-        }
-        Step::Scatter {
-            target,
-            at,
-            source,
-            out,
-        } => {
-            let target = made.take(*target)?;
-            let (at, source) = (made.numbers(*at)?, made.value(*source)?);
-            (*out, engine.scatter(target, at, source)?)
-        }
-        Step::Circuit {
-            circuit,
-            inputs,
-            size,
-            copies,
-            out,
-        } => {
-            let inputs = made.values(inputs)?;
-            (*out, engine.circuit(circuit, &inputs, *size, *copies)?)
-        }
-        Step::Lookup {
-            hot,
-            at,
-            table,
-            bits,
-            first,
-            out,
-        } => {
-            let (at, table) = (made.numbers(*at)?, made.numbers(*table)?);
-            let hot = made.value(*hot)?;
-            (*out, engine.lookup(hot, at, table, *bits, *first)?)
-        }
-        Step::Clear { numbers, out } => (*out, engine.clear(made.numbers(*numbers)?)),
-        Step::ClearBits { numbers, out } => {
-            let bits = made.numbers(*numbers)?.iter().map(|n| *n as u8);
-            (*out, engine.clear_bits(&bits.collect::<Vec<_>>()))
-        }
-        Step::Input {
-            owner,
-            count,
-            numbers,
-            out,
-        } => {
-            let words = numbers.map(|id| made.numbers(id)).transpose()?;
-            (*out, engine.input(*owner, *count, words)?)
-        }
-        Step::Import { shares, count, out } => {
-            (*out, engine.import(made.shares(*shares)?, *count)?)
         }
         _ => return Err(malformed()),
     })

@@ -18,7 +18,7 @@ fn shares_are_read_across_the_parts_of_a_file_and_stored_at_its_end() {
             r.show(a);
             r.push(Step::Store { a }).unwrap();
         }
-        let recording = r.finish();
+        let recording = r.finish().unwrap();
         assert!(recording.uses_shares() && !recording.prints());
         let play = |engine: &mut dyn Engine, at: [i64; 2], second: &[u16]| {
             let sections = [
@@ -68,6 +68,7 @@ fn inputs_that_end_too_early_are_refused() {
             });
             let played = r
                 .finish()
+                .unwrap()
                 .play(engine, &inputs(&[1, 2], &[1, 2]), &mut silent);
             played.unwrap_err().to_string()
         })
@@ -91,7 +92,7 @@ fn texts_are_printed_when_their_steps_come() {
         r.push(Step::Print("before".into())).unwrap();
         r.words(|out| Step::TakePublic { count: 1, out });
         r.push(Step::Print("after".into())).unwrap();
-        let recording = r.finish();
+        let recording = r.finish().unwrap();
         assert!(recording.prints());
         let mut printed = Vec::new();
         let mut print = |text: &str| {

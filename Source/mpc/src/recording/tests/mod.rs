@@ -14,8 +14,9 @@ use keyquorum_net::local_mesh;
 
 use super::step::Slot;
 use super::*;
-use crate::engine::Engine;
+use crate::engine::{Engine, Operands, Operation};
 use crate::error::{EngineError, Result};
+use crate::graph::Handle;
 use crate::session::{EngineOptions, Session};
 
 const RING: DomainKind = DomainKind::Z2k(64);
@@ -72,11 +73,30 @@ trait Record {
     fn vector(&mut self, step: impl FnOnce(ValueId) -> Step) -> ValueId;
     fn words(&mut self, step: impl FnOnce(NumbersId) -> Step) -> NumbersId;
     fn raw(&mut self, step: impl FnOnce(SharesId) -> Step) -> SharesId;
-    fn unary(&mut self, op: Unary, a: ValueId) -> ValueId {
-        self.vector(|out| Step::Unary { op, a, out })
+    /// An operation with one result.
+    fn one(
+        &mut self,
+        operation: Operation,
+        target: Option<ValueId>,
+        values: &[ValueId],
+        numbers: &[NumbersId],
+    ) -> ValueId {
+        self.vector(|out| Step::Apply {
+            operation,
+            target,
+            values: values.to_vec(),
+            numbers: numbers.to_vec(),
+            out: vec![out],
+        })
     }
-    fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> ValueId {
-        self.vector(|out| Step::Binary { op, a, b, out })
+    fn unary(&mut self, operation: Operation, a: ValueId) -> ValueId {
+        self.one(operation, None, &[a], &[])
+    }
+    fn binary(&mut self, operation: Operation, a: ValueId, b: ValueId) -> ValueId {
+        self.one(operation, None, &[a, b], &[])
+    }
+    fn of_numbers(&mut self, operation: Operation, numbers: NumbersId) -> ValueId {
+        self.one(operation, None, &[], &[numbers])
     }
     /// Opens a vector and writes it to the output.
     fn show(&mut self, a: ValueId);
@@ -104,14 +124,14 @@ impl Record for Recorder {
     }
 
     fn show(&mut self, a: ValueId) {
-        let a = self.unary(Unary::Open, a);
+        let a = self.unary(Operation::Open, a);
         let numbers = self.words(|out| Step::Read { a, out });
         let party = None;
         self.push(Step::Output { numbers, party }).unwrap();
     }
 
     fn show_bits(&mut self, a: ValueId) {
-        let a = self.unary(Unary::Open, a);
+        let a = self.unary(Operation::Open, a);
         let numbers = self.words(|out| Step::ReadBits { a, out });
         let party = None;
         self.push(Step::Output { numbers, party }).unwrap();
@@ -132,30 +152,23 @@ fn product_of_inputs(party: usize, engine: &mut dyn Engine) -> Recording {
     let [x, y] = [0, 1].map(|owner| {
         let count = 2;
         let numbers = (party == owner).then(|| r.words(|out| Step::TakePrivate { count, out }));
-        r.vector(|out| Step::Input {
-            owner,
-            count,
-            numbers,
-            out,
-        })
+        let operation = Operation::Input { owner, count };
+        r.one(operation, None, &[], numbers.as_slice())
     });
     let three = engine.clear(&[3]);
     let three = r.constant_value(engine, &three).unwrap();
-    let product = r.binary(Binary::Mul, x, y);
-    let product = r.binary(Binary::Mul, three, product);
-    let added = r.vector(|out| Step::Clear {
-        numbers: public,
-        out,
-    });
-    let sum = r.binary(Binary::Add, product, added);
+    let product = r.binary(Operation::Mul, x, y);
+    let product = r.binary(Operation::Mul, three, product);
+    let added = r.of_numbers(Operation::Clear, public);
+    let sum = r.binary(Operation::Add, product, added);
     r.show(sum);
-    let a = r.unary(Unary::OpenTo(2), y);
+    let a = r.unary(Operation::OpenTo(2), y);
     r.push(Step::Flush).unwrap(); // all alike: only one reads
     if party == 2 {
         let numbers = r.words(|out| Step::Read { a, out });
         r.push(Step::OutputPersonal { numbers }).unwrap();
     }
-    r.finish()
+    r.finish().unwrap()
 }
 
 #[test]
@@ -223,4 +236,86 @@ fn a_recording_does_with_other_data_what_the_calls_do() {
 
 fn signed(words: Vec<u64>) -> Vec<i64> {
     words.into_iter().map(|word| word as i64).collect()
+}
+
+/// The recorder takes the calls as the engine does them; each run has other numbers, and the same table and constants.
+#[test]
+fn a_recorder_takes_what_the_engine_does() {
+    let found = emulated(|engine| {
+        let mut r = Recorder::new();
+        let public = r.words(|out| Step::TakePublic { count: 3, out });
+        let mut call = |engine: &mut dyn Engine,
+                        operation,
+                        values: &[&Handle],
+                        numbers: &[(&[i64], Option<NumbersId>)]| {
+            let (numbers, slots): (Vec<&[i64]>, Vec<_>) = numbers.iter().copied().unzip();
+            let operands = Operands {
+                values,
+                numbers: &numbers,
+                target: None,
+            };
+            r.apply(engine, &operation, operands, &slots)
+                .unwrap()
+                .remove(0)
+        };
+        let three = call(engine, Operation::Clear, &[], &[(&[3], None)]);
+        let x = call(engine, Operation::Clear, &[], &[(&[5, 6, 7], Some(public))]);
+        let product = call(engine, Operation::Mul, &[&x, &three], &[]);
+        let picked = call(engine, Operation::Gather, &[&product], &[(&[2, 0], None)]);
+        let (words, numbers) = r.read(engine, &picked, |e, a| e.read(a)).unwrap();
+        r.note(Step::Output {
+            numbers,
+            party: None,
+        });
+        let recording = r.finish().unwrap();
+        let play = recording.play(engine, &inputs(&[1, 2, -3], &[]), &mut silent);
+        (signed(words), shown(&play.unwrap()))
+    });
+    assert_eq!(found, (vec![21, 15], vec![vec![-9, 3]]));
+}
+
+#[test]
+fn what_cannot_be_repeated_ends_a_recording() {
+    let reasons = emulated(|engine| {
+        let secret = engine.random(2).unwrap();
+        let mut recorded = |calls: &dyn Fn(&mut Recorder, &mut dyn Engine)| {
+            let mut r = Recorder::new();
+            calls(&mut r, engine);
+            let why = r.failure().map(str::to_owned);
+            assert_eq!(r.finish().is_some(), why.is_none());
+            why
+        };
+        let values: &[&Handle] = &[&secret];
+        let [elsewhere, private, refused, many] = [
+            recorded(&|r, e| drop(r.apply(e, &Operation::Neg, Operands::values(values), &[]))),
+            recorded(&|r, e| {
+                let operation = Operation::Input { owner: 0, count: 1 };
+                let operands = Operands {
+                    numbers: &[&[1]],
+                    ..Operands::default()
+                };
+                drop(r.apply(e, &operation, operands, &[None]));
+            }),
+            recorded(&|r, _| {
+                r.note(Step::Output {
+                    numbers: NumbersId(4),
+                    party: None,
+                })
+            }),
+            recorded(&|r, e| {
+                for _ in 0..=MOST_STEPS {
+                    drop(r.apply(e, &Operation::Random(1), Operands::default(), &[]));
+                }
+            }),
+        ];
+        [elsewhere, private, refused, many].map(Option::unwrap)
+    });
+    for (reason, part) in reasons.iter().zip([
+        "Neg takes a vector that came from elsewhere",
+        "takes private words that were no input",
+        "a step was refused",
+        "more than 8192 calls",
+    ]) {
+        assert!(reason.contains(part), "{reason}");
+    }
 }

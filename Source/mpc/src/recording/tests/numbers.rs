@@ -65,7 +65,7 @@ fn numbers_are_chosen_cut_joined_and_compared_with_lengths() {
     let found = emulated(|engine| {
         let mut r = Recorder::new();
         let a = r.words(|out| Step::TakePublic { count: 4, out });
-        let zero = r.constant_numbers(vec![0]);
+        let zero = r.constant_numbers(vec![0]).unwrap();
         let op = NumberOp::Lt;
         let condition = r.words(|out| Step::Numbers {
             op,
@@ -95,7 +95,7 @@ fn numbers_are_chosen_cut_joined_and_compared_with_lengths() {
         .unwrap();
         let party = None;
         r.push(Step::Output { numbers, party }).unwrap();
-        let recording = r.finish();
+        let recording = r.finish().unwrap();
         [[1, -2, 3, 9], [1, 2, 3, 10]].map(|data| {
             let played = recording.play(engine, &inputs(&data, &[]), &mut silent);
             played.map(|p| shown(&p)).map_err(|e| e.to_string())

@@ -15,7 +15,7 @@ fn another_engine_refuses_to_play_constants() {
     let numbers = r.words(|out| Step::Read { a, out });
     let party = None;
     r.push(Step::Output { numbers, party }).unwrap();
-    let recording = r.finish();
+    let recording = r.finish().unwrap();
     let [ours, other] = engines
         .each_mut()
         .map(|e| recording.play(e.as_mut(), &inputs(&[], &[]), &mut silent));
@@ -27,29 +27,28 @@ fn another_engine_refuses_to_play_constants() {
 fn steps_without_operands_of_the_recording_are_refused() {
     emulated(|engine| {
         let mut r = Recorder::new();
-        let op = Unary::Neg;
+        let neg = |a, out| Step::Apply {
+            operation: Operation::Neg,
+            target: None,
+            values: vec![a],
+            numbers: vec![],
+            out: vec![out],
+        };
         let (fresh, out) = (r.value(), r.value());
         let unknown = ValueId(9);
         for a in [fresh, out, unknown] {
-            assert!(r.push(Step::Unary { op, a, out }).is_err());
+            assert!(r.push(neg(a, out)).is_err());
         }
         let constant = engine.clear(&[1, 2]);
         let constant = r.constant_value(engine, &constant).unwrap();
-        let made = r.unary(op, constant);
-        assert!(
-            r.push(Step::Unary {
-                op,
-                a: made,
-                out: made
-            })
-            .is_err()
-        );
-        let assign = |target, source, out| Step::Assign {
-            target,
-            start: 0,
-            step: 1,
-            source,
-            out,
+        let made = r.unary(Operation::Neg, constant);
+        assert!(r.push(neg(made, made)).is_err());
+        let assign = |target, source, out| Step::Apply {
+            operation: Operation::Assign { start: 0, step: 1 },
+            target: Some(target),
+            values: vec![source],
+            numbers: vec![],
+            out: vec![out],
         };
         let out = r.value();
         assert!(r.push(assign(constant, made, out)).is_err());
@@ -74,9 +73,9 @@ fn recordings_hold_no_secrets() {
         r.constant_value(engine, &clear).unwrap();
         let bits = engine.clear_bits(&[1, 0]);
         r.constant_value(engine, &bits).unwrap();
-        r.constant_numbers(vec![-4]);
+        r.constant_numbers(vec![-4]).unwrap();
         r.constant_shares(vec![0; 2]).unwrap();
-        let constants = r.finish().constants(engine).unwrap();
+        let constants = r.finish().unwrap().constants(engine).unwrap();
         let all = i128::from(u64::MAX);
         assert_eq!(constants, [vec![all], vec![1, 0], vec![-4], vec![0, 0]]);
     });
@@ -95,7 +94,7 @@ fn constants_outlive_what_they_were_copied_from() {
         let numbers = r.words(|out| Step::Read { a, out });
         let party = None;
         r.push(Step::Output { numbers, party }).unwrap();
-        let recording = r.finish();
+        let recording = r.finish().unwrap();
         [0, 1].map(|_| {
             let played = recording.play(engine, &inputs(&[], &[]), &mut silent);
             shown(&played.unwrap())

@@ -8,7 +8,7 @@ fn all_operations_on_vectors_agree_with_clear_text() {
     fn record(engine: &mut dyn Engine) -> Recording {
         let mut r = Recorder::new();
         let numbers = r.words(|out| Step::TakePublic { count: 4, out });
-        let clear = r.vector(|out| Step::Clear { numbers, out });
+        let clear = r.of_numbers(Operation::Clear, numbers);
         let zero = r
             .constant_shares(vec![0; engine.share_parts() * 8])
             .unwrap();
@@ -17,12 +17,12 @@ fn all_operations_on_vectors_agree_with_clear_text() {
             count: 1,
             out,
         });
-        let secret = r.binary(Binary::Add, zero, clear);
+        let secret = r.binary(Operation::Add, zero, clear);
         r.show(secret);
         for op in [
-            Unary::Neg,
-            Unary::Sum(2),
-            Unary::Slice {
+            Operation::Neg,
+            Operation::Sum(2),
+            Operation::Slice {
                 start: 3,
                 step: -2,
                 count: 2,
@@ -32,47 +32,40 @@ fn all_operations_on_vectors_agree_with_clear_text() {
             r.show(made);
         }
         for op in [
-            Binary::Sub,
-            Binary::Mul,
-            Binary::Dot(2),
-            Binary::MatrixProduct(2, 2, 2),
+            Operation::Sub,
+            Operation::Mul,
+            Operation::Dot(2),
+            Operation::MatrixProduct {
+                rows: 2,
+                inner: 2,
+                columns: 2,
+            },
         ] {
             let made = r.binary(op, secret, clear);
             r.show(made);
         }
-        let at = r.constant_numbers(vec![2, 0, 2]);
+        let at = r.constant_numbers(vec![2, 0, 2]).unwrap();
         let a = secret;
-        let picked = r.vector(|out| Step::Gather { a, at, out });
+        let picked = r.one(Operation::Gather, None, &[a], &[at]);
         let one = r.unary(
-            Unary::Slice {
+            Operation::Slice {
                 start: 1,
                 step: 1,
                 count: 1,
             },
             picked,
         );
-        let three = r.unary(Unary::Repeat(3), one);
-        let parts = vec![picked, three, secret];
-        let all = r.vector(|out| Step::Concat { parts, out });
-        let all = r.vector(|out| Step::Assign {
-            target: all,
-            start: 1,
-            step: 2,
-            source: picked,
-            out,
-        });
-        let all = r.vector(|out| Step::Scatter {
-            target: all,
-            at,
-            source: three,
-            out,
-        });
+        let three = r.unary(Operation::Repeat(3), one);
+        let all = r.one(Operation::Concat, None, &[picked, three, secret], &[]);
+        let every_other = Operation::Assign { start: 1, step: 2 };
+        let all = r.one(every_other, Some(all), &[picked], &[]);
+        let all = r.one(Operation::Scatter, Some(all), &[three], &[at]);
         r.show(all);
-        let low = r.unary(Unary::OpenLow(5), secret);
+        let low = r.unary(Operation::OpenLow(5), secret);
         let by = engine.clear(&[3]);
         let by = r.constant_value(engine, &by).unwrap();
         for op in [crate::ClearOp::Shr, crate::ClearOp::Mod] {
-            let a = r.binary(Binary::Clear(op), low, by);
+            let a = r.binary(Operation::ClearInteger(op), low, by);
             let numbers = r.words(|out| Step::Read { a, out });
             r.push(Step::Output {
                 numbers,
@@ -80,28 +73,24 @@ fn all_operations_on_vectors_agree_with_clear_text() {
             })
             .unwrap();
         }
-        let bits = r.vector(|out| Step::ClearBits { numbers, out });
-        let not = r.unary(Unary::Not, bits);
-        let random = r.vector(|out| Step::Random {
-            kind: Random::Bits,
-            count: 4,
-            out,
-        });
-        let hidden = r.binary(Binary::Xor, random, not);
-        let hidden = r.binary(Binary::And, hidden, random); // random & !(bits ^ random ^ random) …
-        let number = r.unary(Unary::BitToArith, hidden);
-        let times = r.unary(Unary::BitToArith, random);
+        let bits = r.of_numbers(Operation::ClearBits, numbers);
+        let not = r.unary(Operation::Not, bits);
+        let random = r.one(Operation::RandomBits(4), None, &[], &[]);
+        let hidden = r.binary(Operation::Xor, random, not);
+        let hidden = r.binary(Operation::And, hidden, random); // random & !(bits ^ random ^ random) …
+        let number = r.unary(Operation::BitToArith, hidden);
+        let times = r.unary(Operation::BitToArith, random);
         let a = bits;
         let numbers = r.words(|out| Step::ReadBits { a, out });
-        let bit = r.vector(|out| Step::Clear { numbers, out });
+        let bit = r.of_numbers(Operation::Clear, numbers);
         // … is random · bits, so this is zero.
-        let product = r.binary(Binary::Mul, times, bit);
-        let zeros = r.binary(Binary::Sub, number, product);
+        let product = r.binary(Operation::Mul, times, bit);
+        let zeros = r.binary(Operation::Sub, number, product);
         r.show(zeros);
         let party = None;
         r.push(Step::Output { numbers, party }).unwrap();
         r.push(Step::Flush).unwrap();
-        r.finish()
+        r.finish().unwrap()
     }
     let data = [5i64, -3, 1 << 40, 30];
     let play = move |engine: &mut dyn Engine| {
@@ -128,20 +117,21 @@ fn rows_of_bits_are_those_of_their_numbers() {
         let mut r = Recorder::new();
         let (out, count) = (r.value(), 3);
         let rows: Vec<_> = (0..8).map(|_| r.value()).collect();
-        r.push(Step::Edabit {
-            bits: 8,
-            count,
-            out,
-            rows: rows.clone(),
+        r.push(Step::Apply {
+            operation: Operation::Edabit { length: 8, count },
+            target: None,
+            values: vec![],
+            numbers: vec![],
+            out: [&[out], rows.as_slice()].concat(),
         })
         .unwrap();
         let mut rest = out;
         for (i, row) in rows.into_iter().enumerate() {
             let factor = engine.clear(&[1 << i]);
             let factor = r.constant_value(engine, &factor).unwrap();
-            let bit = r.unary(Unary::BitToArith, row);
-            let term = r.binary(Binary::Mul, bit, factor);
-            rest = r.binary(Binary::Sub, rest, term);
+            let bit = r.unary(Operation::BitToArith, row);
+            let term = r.binary(Operation::Mul, bit, factor);
+            rest = r.binary(Operation::Sub, rest, term);
         }
         r.show(rest);
         r.show(out);
@@ -150,16 +140,20 @@ fn rows_of_bits_are_those_of_their_numbers() {
         let rows: Vec<Vec<_>> = (0..summands)
             .map(|_| (0..2).map(|_| r.value()).collect())
             .collect();
-        r.push(Step::SummandBits {
-            a: out,
-            bits: 2,
-            rows: rows.clone(),
+        r.push(Step::Apply {
+            operation: Operation::SummandBits(2),
+            target: None,
+            values: vec![out],
+            numbers: vec![],
+            out: rows.concat(),
         })
         .unwrap();
         let lowest = rows.iter().map(|row| row[0]);
-        let bit = lowest.reduce(|a, b| r.binary(Binary::Xor, a, b)).unwrap();
+        let bit = lowest
+            .reduce(|a, b| r.binary(Operation::Xor, a, b))
+            .unwrap();
         r.show_bits(bit);
-        let recording = r.finish();
+        let recording = r.finish().unwrap();
         let given = inputs(&[], &[]);
         [0, 1].map(|_| shown(&recording.play(engine, &given, &mut silent).unwrap()))
     });
@@ -178,15 +172,11 @@ fn rows_of_bits_are_those_of_their_numbers() {
 fn random_vectors_are_others_in_every_run() {
     let runs = emulated(|engine| {
         let mut r = Recorder::new();
-        for kind in [Random::Elements, Random::BitElements] {
-            let made = r.vector(|out| Step::Random {
-                kind,
-                count: 64,
-                out,
-            });
+        for operation in [Operation::Random(64), Operation::RandomBit(64)] {
+            let made = r.one(operation, None, &[], &[]);
             r.show(made);
         }
-        let recording = r.finish();
+        let recording = r.finish().unwrap();
         let given = inputs(&[], &[]);
         [0, 1].map(|_| shown(&recording.play(engine, &given, &mut silent).unwrap()))
     });
@@ -204,15 +194,15 @@ fn blocks_are_shuffled_in_another_order_in_every_run() {
     let all = parties(3, "ring", move |_, engine| {
         let mut r = Recorder::new();
         let numbers = r.words(|out| Step::TakePublic { count: 64, out });
-        let clear = r.vector(|out| Step::Clear { numbers, out });
+        let clear = r.of_numbers(Operation::Clear, numbers);
         let zeros = vec![0; engine.share_parts() * 8 * 64];
         let shares = r.constant_shares(zeros).unwrap();
         let count = 64;
         let zeros = r.vector(|out| Step::Import { shares, count, out });
-        let secret = r.binary(Binary::Add, zeros, clear);
-        let shuffled = r.unary(Unary::Shuffle(2), secret);
+        let secret = r.binary(Operation::Add, zeros, clear);
+        let shuffled = r.unary(Operation::Shuffle(2), secret);
         r.show(shuffled);
-        let recording = r.finish();
+        let recording = r.finish().unwrap();
         let given = inputs(&data, &[]);
         [0, 1].map(|_| shown(&recording.play(engine, &given, &mut silent).unwrap()).remove(0))
     });
@@ -234,13 +224,13 @@ fn inverses_over_a_field_are_those_of_the_run_s_numbers() {
     for products in parties_over(DomainKind::Fq(Q), 3, "rep-field", |_, engine| {
         let mut r = Recorder::new();
         let numbers = r.words(|out| Step::TakePublic { count: 3, out });
-        let a = r.vector(|out| Step::Clear { numbers, out });
-        let inverse = r.unary(Unary::ClearInv, a);
-        let a = r.binary(Binary::Mul, a, inverse);
+        let a = r.of_numbers(Operation::Clear, numbers);
+        let inverse = r.unary(Operation::ClearInv, a);
+        let a = r.binary(Operation::Mul, a, inverse);
         let numbers = r.words(|out| Step::Read { a, out });
         let party = None;
         r.push(Step::Output { numbers, party }).unwrap();
-        let recording = r.finish();
+        let recording = r.finish().unwrap();
         [[1, 2, 3], [-5, 7, 1 << 50]].map(|data| {
             let played = recording.play(engine, &inputs(&data, &[]), &mut silent);
             shown(&played.unwrap())
