@@ -10,7 +10,7 @@ from keyquorum.model.protocols import PROTOCOLS, Protocol
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pages" / "protocols.md"
 HEAD = """# Protocols
 
-Made from the engine's table (`Source/mpc/src/protocol/table.rs`) by `Scripts/protocol_table.py`. A name is what follows `-E`. n is the number of
+Made from the engine's table (`Source/mpc/src/table.rs`) by `Scripts/protocol_table.py`. A name is what follows `-E`. n is the number of
 parties, t the number of corruptions. Elements: how many a party holds of one shared element. The adversary is that of a single program: a
 [plan](decryption.md) is secure against semi-honest parties only, except [some plans](../../SECURITY.md#the-model) of protocols that verify products or have MACs. [Adding a protocol](adding-a-protocol.md) says how this table grows.
 """

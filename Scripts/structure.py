@@ -38,6 +38,9 @@ OWN_DOMAINS = "model/domains.py"
 UNIT_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*(?:#\[.*\s*)*mod \w+ \{", re.MULTILINE)
 """The start of the unit tests of a Rust file: they stand at its end."""
 
+TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\s*(?:#\[.*\s*)*(?:pub(?:\(\w+\))? )?mod (\w+);", re.MULTILINE)
+"""The declaration of a module of tests that is a file of its own."""
+
 Place = tuple[str, int, str]
 
 
@@ -150,14 +153,24 @@ def re_exports(source: Path, tops: set[str]) -> dict[str, str]:
     return {name: top for top, names in uses if top in tops for name in re.findall(r"\w+", names)}
 
 
+def test_modules(source: Path) -> set[Path]:
+    """Files and folders, without their ending, of the modules that are compiled for tests alone."""
+    found = set[Path]()
+    for path in source.rglob("*.rs"):
+        home = path.parent if path.stem in ("lib", "mod") else path.with_suffix("")
+        found |= {home / name for name in TEST_MODULE.findall(path.read_text())}
+    return found
+
+
 def rust_imports(source: Path) -> dict[str, set[str]]:
     """For each top module (folder or file) of a crate, the top modules that its code names by ``crate::``. Unit tests are left out."""
     tops = {path.stem if path.is_file() else path.name for path in source.iterdir() if path.is_dir() or path.suffix == ".rs"} - {"lib", "main"}
     known = re_exports(source, tops) | {top: top for top in tops}
     found: dict[str, set[str]] = {top: set() for top in tops}
+    tests = test_modules(source)
     for path in source.rglob("*.rs"):
         top = path.relative_to(source).parts[0].removesuffix(".rs")
-        if top not in tops or path.stem == "tests" or "tests" in path.relative_to(source).parts[:-1]:
+        if top not in tops or tests & {path.with_suffix(""), *path.parents}:
             continue
         text = rust_code(path)
         named = set(re.findall(r"\bcrate::(\w+)", text))

@@ -9,8 +9,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use keyquorum_mpc::protocol::authenticated::binary::{PARTS, Standalone};
-use keyquorum_mpc::{EngineError, Session, Share};
+use keyquorum_mpc::protocol::authenticated::binary::PARTS;
+use keyquorum_mpc::{EngineError, Session, Share, Standalone};
 use keyquorum_net::local_mesh;
 
 #[derive(Clone, Copy)]

@@ -76,12 +76,10 @@
 //! Not in the total, with a statement of their own: MACs of short primes, `round_flood` (2^-40 a decryption: [`flood`]), comparisons of a program over
 //! a field (`program.security` bits a comparison, as in MP-SPDZ), and the flooding of CKKS (its policy).
 
-use keyquorum_ot::{amplified, vole};
+use keyquorum_ot::vole::KEY_BITS as ELEMENT_MAC_BITS;
+use keyquorum_ot::{BIT_MAC_BITS as MAC_BITS, amplified, vole};
 
 use crate::mac_key::MOST_CUT_OFFS;
-use crate::protocol::authenticated::{
-    COMBINATIONS, KEY_CHECK_BITS, MAC_BITS as ELEMENT_MAC_BITS, SUBSET_SUMS, binary::MAC_BITS,
-};
 
 /// −log2 of what may go wrong in a key's life.
 pub const TOTAL_BITS: f64 = 40.0;
@@ -99,6 +97,15 @@ pub const SHORTEST_PRIME: u32 = 43;
 
 /// Sums of random subsets that test whether lifted values are the same in all domains: a wrong one passes with 2^-41.
 pub const LIFT_TESTS: u32 = 41;
+
+/// −log2 of the probability that wrong keys of elements pass their check.
+pub const KEY_CHECK_BITS: u32 = 48;
+/// Subset sums that are verified, each under a random element of its own.
+pub const SUBSET_SUMS: usize = 64;
+/// Combinations of a MAC check that are verified at once. Who sees their factors first may break off until they suit it, which is counted and not
+/// punished: modulo 2^k one combination that is divisible by 2^w, under which w bits fewer of a key are to be guessed, needs 2^w attempts,
+/// and four need 2^4w.
+pub const COMBINATIONS: usize = 4;
 
 /// log2 of what the adversary gains in subset sums as it sees the subsets before it commits.
 const GRINDING: f64 = 4.0;

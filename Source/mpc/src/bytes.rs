@@ -9,6 +9,7 @@ use zeroize::Zeroize;
 pub(crate) struct SecretBytes(Vec<u8>);
 
 impl SecretBytes {
+    /// Takes them over.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }

@@ -7,37 +7,8 @@ use zeroize::Zeroizing;
 
 use crate::circuit::BitCircuit;
 use crate::error::{EngineError, Result};
-use crate::graph::Handle;
-
-/// Rounds and payload bytes of one engine, of this party. The offline part is included in the first three.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EngineStats {
-    /// Communication rounds.
-    pub rounds: u64,
-    /// Payload bytes sent.
-    pub bytes_sent: u64,
-    /// Payload bytes received.
-    pub bytes_received: u64,
-    /// Rounds that made correlated randomness or verified what was opened.
-    pub offline_rounds: u64,
-    /// Payload bytes sent in them.
-    pub offline_bytes_sent: u64,
-    /// Payload bytes received in them.
-    pub offline_bytes_received: u64,
-    /// Time that they took.
-    pub offline_nanoseconds: u64,
-}
-
-/// Correlated randomness of one kind: how much was made and used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Preprocessed {
-    /// Plural name.
-    pub name: &'static str,
-    /// Items made so far.
-    pub made: u64,
-    /// Items used; the others are lost with the engine.
-    pub used: u64,
-}
+use crate::graph::{EngineStats, Handle};
+use crate::protocol::Preprocessed;
 
 /// Operations on clear values, on canonical unsigned integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use keyquorum_net::NetError;
 
-use crate::protocol::refusal::Refusal;
+use crate::refusal::Refusal;
 
 /// Checks whose failure shows that a party cheats. After such a failure the adversary may know the honest parties' MAC keys, if there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,12 +129,18 @@ impl EngineError {
         }
     }
 
+    /// A [`EngineError::Network`] in this phase.
     pub(crate) fn network(phase: impl Into<String>, source: NetError) -> Self {
         Self::Network {
             phase: phase.into(),
             source,
         }
     }
+}
+
+/// The error for a domain that cannot be made.
+pub(crate) fn invalid(error: keyquorum_math::DomainError) -> EngineError {
+    EngineError::usage(error.to_string())
 }
 
 impl From<keyquorum_math::InternalError> for EngineError {

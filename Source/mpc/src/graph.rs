@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 
 use keyquorum_math::Element;
 
-use crate::engine::EngineStats;
 use crate::error::{EngineError, Result};
 use crate::guard::Guard;
 use crate::protocol::{Protocol, Turn};
@@ -56,6 +55,25 @@ impl<P, E: Element> Node<P, E> {
 }
 
 type Dropped = Arc<Mutex<Vec<u64>>>;
+
+/// Rounds and payload bytes of one engine, of this party. The offline part is included in the first three.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineStats {
+    /// Communication rounds.
+    pub rounds: u64,
+    /// Payload bytes sent.
+    pub bytes_sent: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+    /// Rounds that made correlated randomness or verified what was opened.
+    pub offline_rounds: u64,
+    /// Payload bytes sent in them.
+    pub offline_bytes_sent: u64,
+    /// Payload bytes received in them.
+    pub offline_bytes_received: u64,
+    /// Time that they took.
+    pub offline_nanoseconds: u64,
+}
 
 /// A handle on a value of a computation. The value's memory is freed when the handle and all pending uses are gone.
 pub struct Handle {

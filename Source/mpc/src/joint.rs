@@ -25,14 +25,14 @@ use keyquorum_math::{Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::error::{Check, EngineError, Result};
+use crate::descriptor::Sharing;
+use crate::error::{Check, EngineError, Result, invalid};
 use crate::ops::NAME_BYTES;
-use crate::protocol::descriptor::Sharing;
-use crate::protocol::table::named;
 use crate::protocol::{
     SubsetStream, different_seeds, fingerprint, subset_factor, subsets, uses_prss,
 };
-use crate::session::{EngineOptions, Session, invalid};
+use crate::session::{EngineOptions, Session};
+use crate::table::named;
 use crate::value::zip;
 
 /// Most bits of a summand: sums of all summands stay below 2^127.

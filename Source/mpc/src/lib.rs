@@ -31,42 +31,56 @@
 //! }
 //! ```
 //!
-//! Layout: `budget` (the probability of failure), `value` (shares and clear values), `graph` (the scheduler), `task` (the halves of rounds), `round` (one exchange), `protocol/*` (one file a protocol),
-//! `circuit` (Boolean circuits, planned), `engine` (the operations), `ops` (their implementation, for every protocol), `select` (shapes of vectors), `recording` (programs that are recorded and played), `session` (set-up between parties), `subgroup` (sessions among some of them), `links` (its oblivious transfer), `guard` (whether a session may go on), `mac_key` (the state of a MAC key), `store` (share files), `joint` (numbers that several domains need).
+//! Modules import downwards, and `tests/test_rust_imports.py` refuses a circle. From below:
+//!
+//! * `value` (shares and clear values), `error`, `round` (one exchange), `task` (the halves of rounds), `adversary`;
+//! * `descriptor` (properties of a protocol), `refusal` (engines that do not exist);
+//! * `mac_key` (the state of a MAC key), `guard` (whether a session may go on), `budget` (the probability of failure);
+//! * `protocol/*` (one file a protocol; the trait [`protocol::Protocol`]);
+//! * `session` (set-up between parties, oblivious transfer), `subgroup` (sessions among some of them), `graph` (the scheduler);
+//! * `circuit` (Boolean circuits, planned), `select` (shapes of vectors), `engine` (operations), `ops` (their implementation, for every protocol);
+//! * `opening` (what a session gives to a protocol), `table` (the protocols), `engines` (the parties compare what they ask for);
+//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `store` (share files), `standalone` (bits alone).
 
 mod adversary;
 pub mod budget;
 mod bytes;
 mod circuit;
+pub mod descriptor;
 mod engine;
+mod engines;
 pub mod error;
 mod graph;
 mod guard;
 #[cfg(test)]
 mod intercept;
 mod joint;
-mod links;
 pub mod mac_key;
+mod opening;
 mod ops;
 pub mod protocol;
 pub mod recording;
+mod refusal;
 mod round;
 mod select;
 mod session;
+mod standalone;
 pub mod store;
 mod subgroup;
+mod table;
 mod task;
 mod value;
 
 pub use circuit::{BitCircuit, Gate};
-pub use engine::{ClearOp, Engine, EngineStats, Operands, Operation, Preprocessed};
+pub use descriptor::Descriptor;
+pub use engine::{ClearOp, Engine, Operands, Operation};
 pub use error::{Check, EngineError};
-pub use graph::Handle;
+pub use graph::{EngineStats, Handle};
 pub use joint::{JointIntegers, JointLaw, joint_summands};
 pub use keyquorum_ot::BaseOt;
-pub use protocol::Openings;
-pub use protocol::descriptor::Descriptor;
-pub use protocol::refusal::Refusal;
-pub use protocol::table::{PROTOCOLS, named};
+pub use protocol::{Openings, Preprocessed};
+pub use refusal::Refusal;
 pub use session::{EngineOptions, Session, SessionStats};
+pub use standalone::Standalone;
+pub use table::{named, protocols};
 pub use value::{Kind, Share, Value};

@@ -31,6 +31,7 @@ fn tagged(message: &mut SecretBytes) -> &mut Vec<u8> {
 }
 
 impl Outbox {
+    /// An empty one, among so many parties.
     pub(crate) fn new(parties: usize) -> Self {
         Self {
             buffers: (0..parties).map(|_| SecretBytes::default()).collect(),

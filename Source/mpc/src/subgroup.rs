@@ -3,7 +3,7 @@
 use keyquorum_net::{Counters, Length, NetError, Transport};
 
 use crate::error::EngineError;
-use crate::protocol::refusal::Refusal;
+use crate::refusal::Refusal;
 use crate::session::{MAX_PARTIES, Session};
 
 /// Channels of a larger session, with the members numbered from 0.

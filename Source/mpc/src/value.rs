@@ -79,12 +79,14 @@ impl<E: Element> Share<E> {
         }
     }
 
+    /// The share whose component vectors are those of this one, each changed.
     pub(crate) fn map(&self, mut f: impl FnMut(&[E]) -> Vec<E>) -> Self {
         Self {
             parts: self.parts.iter().map(|p| f(p)).collect(),
         }
     }
 
+    /// [`Share::map`] with a function that may fail.
     pub(crate) fn try_map(&self, f: impl FnMut(&[E]) -> Result<Vec<E>>) -> Result<Self> {
         let mut f = f;
         Ok(Self {

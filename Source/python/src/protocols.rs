@@ -1,6 +1,6 @@
 //! The table of protocols.
 
-use keyquorum_mpc::{Descriptor, PROTOCOLS, Refusal, named};
+use keyquorum_mpc::{Descriptor, Refusal, named, protocols};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -59,7 +59,7 @@ fn refused(refusal: Refusal) -> PyErr {
 /// A row a protocol, in the order of the table: see keyquorum.model.protocols.
 #[pyfunction]
 fn protocol_table(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    PROTOCOLS.iter().map(|protocol| row(py, protocol)).collect()
+    protocols().map(|protocol| row(py, protocol)).collect()
 }
 
 /// The threshold of a protocol among so many parties: the one asked for, or the largest. Refuses what the protocol does not have.

@@ -1,6 +1,6 @@
 """The table of protocols with their capabilities, read from the engine.
 
-The engine defines it (``Source/mpc/src/protocol/table.rs``, one descriptor beside each implementation). This module is the only one of
+The engine defines it (``Source/mpc/src/table.rs``, one descriptor beside each implementation). This module is the only one of
 ``model`` that imports the engine: the table has one definition, and the engine's module imports nothing of the harness. All other code asks
 :class:`Protocol` for a capability and compares no names, so a protocol that is added to the engine's table needs no change here.
 """

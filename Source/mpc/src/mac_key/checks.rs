@@ -100,8 +100,11 @@ impl Sums {
 /// Our side of a check.
 #[derive(Clone)]
 pub(crate) struct Record {
+    /// Our number.
     pub me: u16,
+    /// Number of parties.
     pub parties: u16,
+    /// Sums that vanish if the check is right.
     pub sums: Sums,
     /// The number of the commitment, the same at all parties.
     pub index: u64,

@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::Computation;
-use crate::engine::{Engine, EngineStats, Operands, Operation, Preprocessed};
+use crate::engine::{Engine, Operands, Operation};
 use crate::error::{EngineError, Result};
-use crate::graph::Handle;
-use crate::protocol::{BITS, Protocol, lanes};
+use crate::graph::{EngineStats, Handle};
+use crate::protocol::{BITS, Preprocessed, Protocol, lanes};
 use crate::select::*;
 use crate::task::then;
 use crate::value::{Kind, Value};

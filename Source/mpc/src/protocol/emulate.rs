@@ -2,11 +2,12 @@
 
 use keyquorum_math::{Domain, Prg, bits};
 
-use super::descriptor::{
+use super::opening::Opening;
+use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits, no_input};
+use crate::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
     Sharing,
 };
-use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits, no_input};
 use crate::error::Result;
 use crate::task::{SendFn, ready};
 use crate::value::Share;
@@ -50,8 +51,12 @@ pub static EMULATE: Descriptor = Descriptor {
         shares: "Z2^{k}",
         extra_bits: 0,
     }),
-    open: |opening| opening.in_any_domain(Emulate::new(opening.clear_prg()?)),
 };
+
+/// Opens the engine of one party.
+pub(crate) fn open_engine<O: Opening>(opening: &O) -> Result<O::Engine> {
+    opening.in_any_domain(Emulate::new(opening.clear_prg()?))
+}
 
 /// Clear-text evaluation; tests only.
 pub struct Emulate {

@@ -3,8 +3,18 @@
 use keyquorum_math::Element;
 use zeroize::Zeroize;
 
-use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
+
+/// Correlated randomness of one kind: how much was made and used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preprocessed {
+    /// Plural name.
+    pub name: &'static str,
+    /// Items made so far.
+    pub made: u64,
+    /// Items used; the others are lost with the engine.
+    pub used: u64,
+}
 
 /// Items of `N` elements each, as `N` vectors, taken from the end.
 pub(crate) struct Items<E: Element, const N: usize> {

@@ -1,17 +1,15 @@
 //! Protocols behind one trait. A protocol is one file here, or one folder, with its descriptor; `table` lists them; everything else is shared.
 
-mod additive;
+pub(crate) mod additive;
 pub mod authenticated;
-pub mod descriptor;
-mod emulate;
+pub(crate) mod emulate;
 mod items;
 #[cfg(test)]
 mod masks;
+pub(crate) mod opening;
 mod permutation;
-pub mod refusal;
-mod replicated;
-mod shamir;
-pub mod table;
+pub(crate) mod replicated;
+pub(crate) mod shamir;
 pub(crate) mod verified;
 
 use std::any::Any;
@@ -19,7 +17,6 @@ use std::sync::Arc;
 
 use keyquorum_math::{BitLanes, Domain, Element, masks_of};
 
-use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step};
 use crate::value::Share;
@@ -27,6 +24,7 @@ use crate::value::Share;
 pub use additive::{Additive, Arithmetic, Channel, Openings};
 pub use authenticated::{Authenticated, Peer};
 pub use emulate::Emulate;
+pub use items::Preprocessed;
 pub use replicated::Replicated;
 pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
 pub(crate) use shamir::{fingerprint, subset_factor};

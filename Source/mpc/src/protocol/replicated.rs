@@ -12,17 +12,17 @@ use std::borrow::Cow;
 use keyquorum_math::{Domain, DomainKind, Element, Prg, bits};
 use zeroize::Zeroizing;
 
+pub(crate) use self::verified::open_verified;
 pub use self::verified::{MAL_REP_FIELD, MAL_REP_RING};
-use super::descriptor::{
-    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
-    Sharing,
-};
+use super::opening::Opening;
 use super::permutation::{permuted, random_permutation};
 use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes, no_input, sum_to};
 use crate::adversary::{Corruption, Site, honest};
-use crate::engine::Engine;
+use crate::descriptor::{
+    Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
+    Sharing,
+};
 use crate::error::{EngineError, Result};
-use crate::session::Opening;
 use crate::task::{SendFn, and_then, ready, receive_from, rotate, rotate_with, send_to, then};
 use crate::value::{Share, zip};
 
@@ -54,7 +54,6 @@ const REPLICATED: Descriptor = Descriptor {
         quorum: None,
     },
     mp_spdz: None,
-    open,
 };
 
 /// `ring`.
@@ -105,12 +104,13 @@ fn pair<E: Element>(first: Vec<E>, second: Vec<E>) -> Share<E> {
 /// Secret elements that are no share.
 type Secrets<E> = Zeroizing<Vec<E>>;
 
-fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
+/// Opens the engine of one party.
+pub(crate) fn open_engine<O: Opening>(opening: &O) -> Result<O::Engine> {
     opening.in_any_domain(party(opening)?)
 }
 
 /// Our party, with the streams of this engine.
-fn party(opening: &Opening<'_>) -> Result<Replicated> {
+fn party(opening: &impl Opening) -> Result<Replicated> {
     let me = opening.party();
     let (next, _) = opening.pair_prgs((me + 1) % 3)?;
     let (_, previous) = opening.pair_prgs((me + 2) % 3)?;

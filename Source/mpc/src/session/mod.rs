@@ -1,7 +1,8 @@
 //! A session: one party's channels and the secrets that it has in common with others. Engines are opened in it.
 
-mod engines;
 mod keys;
+pub(crate) mod links;
+mod protocols;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -16,12 +17,11 @@ use keyquorum_ot::{BaseOt, MacKey};
 use sha3::digest::{ExtendableOutput, Update, XofReader};
 use zeroize::Zeroizing;
 
-pub(crate) use self::engines::{Opening, invalid};
+use self::links::Link;
 use self::streams::{MacLinks, derive};
 use crate::adversary::{Corruption, Omitting, honest};
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
-use crate::links::Link;
 use crate::protocol::Openings;
 use crate::protocol::verified::Unsettled;
 use crate::value::zip;
@@ -244,6 +244,11 @@ impl Session {
         &self.guard
     }
 
+    /// The adversary of this party: honest, but for tests.
+    pub(crate) fn adversary(&self) -> Corruption {
+        Corruption::clone(&self.adversary)
+    }
+
     /// Shared by all engines of this session that verify products.
     pub(crate) fn unsettled(&self) -> Arc<Unsettled> {
         Arc::clone(&self.unsettled)
@@ -398,7 +403,7 @@ impl Session {
         Ok(())
     }
 
-    fn openings(&self) -> Result<Openings> {
+    pub(crate) fn openings(&self) -> Result<Openings> {
         Ok(self.lock()?.openings)
     }
 
@@ -420,7 +425,7 @@ impl Session {
         Ok(())
     }
 
-    fn lpn(&self) -> Result<bool> {
+    pub(crate) fn lpn(&self) -> Result<bool> {
         Ok(self.lock()?.lpn)
     }
 

@@ -5,9 +5,9 @@ use keyquorum_ot::{LinkKey, MacKey, Parameters, Security};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
+use super::links::{Link, establish};
 use super::{EngineOptions, Seed, Session, control, os_random};
 use crate::error::{EngineError, Result};
-use crate::links::{Link, establish};
 use crate::protocol::{Channel, SubsetStream, subsets};
 use crate::value::zip;
 
@@ -107,7 +107,7 @@ impl Session {
     }
 
     /// Oblivious transfer with all peers, in a stream of this engine.
-    pub(super) fn channels(&self, index: u64, security: Security) -> Result<Vec<Option<Channel>>> {
+    pub(crate) fn channels(&self, index: u64, security: Security) -> Result<Vec<Option<Channel>>> {
         let links = self.lock()?.links.clone();
         let links = match links {
             Some(links) => links,
@@ -155,7 +155,7 @@ impl Session {
         Ok(links)
     }
 
-    pub(super) fn private_prg(&self, index: u64, options: &EngineOptions) -> Result<Prg> {
+    pub(crate) fn private_prg(&self, index: u64, options: &EngineOptions) -> Result<Prg> {
         match &options.insecure_seed {
             Some(seed) => Ok(prg(&derive("private", seed, index, &[self.party as u8]))),
             None => Prg::from_os().map_err(|e| EngineError::usage(e.to_string())),
@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// The stream of a protocol in clear text; `label`: its name.
-    pub(super) fn clear_prg(
+    pub(crate) fn clear_prg(
         &self,
         label: &str,
         index: u64,

@@ -26,7 +26,7 @@ use std::thread;
 use std::time::Duration;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{Descriptor, Engine, EngineError, EngineOptions, Openings, PROTOCOLS, Session};
+use keyquorum_mpc::{Descriptor, Engine, EngineError, EngineOptions, Openings, Session, protocols};
 use keyquorum_net::{Transport, local_mesh};
 use sha2::{Digest, Sha256};
 
@@ -68,8 +68,8 @@ impl Setting {
     /// Every protocol in every domain that it has, with every kind of openings.
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
-        for protocol in PROTOCOLS {
-            let fits = |domain: &DomainKind| protocol.check_domain(*domain, 3).is_ok();
+        for protocol in protocols() {
+            let fits = |domain: &DomainKind| protocol.check_domain(*domain, 3, protocols()).is_ok();
             for domain in DOMAINS.into_iter().filter(fits) {
                 for (parties, threshold) in committees(protocol) {
                     let mut setting = Self {

@@ -4,13 +4,12 @@ use keyquorum_math::{BitLanes, DomainKind, Z2k64, Z2k128, Zq};
 use keyquorum_ot::Security;
 
 use super::{Additive, Arithmetic};
-use crate::engine::Engine;
-use crate::error::{EngineError, Result};
-use crate::protocol::descriptor::{
+use crate::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
     Sharing,
 };
-use crate::session::{Opening, invalid};
+use crate::error::{EngineError, Result, invalid};
+use crate::protocol::opening::Opening;
 
 /// The fields that all domains share.
 const ADDITIVE: Descriptor = Descriptor {
@@ -40,7 +39,6 @@ const ADDITIVE: Descriptor = Descriptor {
         quorum: None,
     },
     mp_spdz: None,
-    open,
 };
 
 /// `semi2k`.
@@ -92,7 +90,8 @@ pub static SEMI_BIN: Descriptor = Descriptor {
     ..ADDITIVE
 };
 
-fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
+/// Opens the engine of one party.
+pub(crate) fn open_engine<O: Opening>(opening: &O) -> Result<O::Engine> {
     match opening.domain() {
         DomainKind::Fq(q) => open_in(opening, Zq::new(q).map_err(invalid)?),
         DomainKind::Z2k(k) if k <= 64 => open_in(opening, Z2k64::new(k).map_err(invalid)?),
@@ -102,7 +101,7 @@ fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
     }
 }
 
-fn open_in<A: Arithmetic>(opening: &Opening<'_>, domain: A) -> Result<Box<dyn Engine>> {
+fn open_in<O: Opening, A: Arithmetic>(opening: &O, domain: A) -> Result<O::Engine> {
     let private = opening.private_prg()?;
     let protocol = Additive::new(
         opening.party(),

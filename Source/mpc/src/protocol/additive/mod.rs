@@ -24,13 +24,14 @@ use super::{
     BITS, ClearTask, Protocol, ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes, no_input,
     sum_to,
 };
-use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
+use crate::protocol::Preprocessed;
 use crate::task::{SendFn, at_start, join, ready, then};
 use crate::value::Share;
 pub use arithmetic::Arithmetic;
 #[cfg(test)]
 pub(super) use bit_products::add_chosen;
+pub(crate) use descriptors::open_engine;
 pub use descriptors::{SEMI, SEMI_BIN, SEMI2K};
 pub use openings::Openings;
 use preprocessing::Preprocessing;

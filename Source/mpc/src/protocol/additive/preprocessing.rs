@@ -3,8 +3,8 @@
 use keyquorum_math::{Domain, DomainKind, Element};
 
 use super::cast;
-use crate::engine::Preprocessed;
 use crate::error::Result;
+use crate::protocol::Preprocessed;
 use crate::protocol::items::Items;
 use crate::value::same;
 

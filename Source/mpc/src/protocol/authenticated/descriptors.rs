@@ -3,14 +3,13 @@
 use keyquorum_math::{DomainKind, Z2k128, Zq};
 
 use super::MAC_BITS;
-use crate::engine::Engine;
-use crate::error::{EngineError, Result};
-use crate::protocol::additive::SEMI;
-use crate::protocol::descriptor::{
+use crate::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
     Sharing,
 };
-use crate::session::{Opening, invalid};
+use crate::error::{EngineError, Result, invalid};
+use crate::protocol::additive::SEMI;
+use crate::protocol::opening::Opening;
 
 /// The fields that both domains share.
 const AUTHENTICATED: Descriptor = Descriptor {
@@ -40,7 +39,6 @@ const AUTHENTICATED: Descriptor = Descriptor {
         quorum: None,
     },
     mp_spdz: None,
-    open,
 };
 
 /// `spdz2k`.
@@ -82,7 +80,8 @@ pub static MASCOT: Descriptor = Descriptor {
     ..AUTHENTICATED
 };
 
-fn open(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
+/// Opens the engine of one party.
+pub(crate) fn open_engine<O: Opening>(opening: &O) -> Result<O::Engine> {
     match opening.domain() {
         DomainKind::Fq(q) => {
             let field = Zq::new(q).map_err(invalid)?;

@@ -50,12 +50,10 @@ use super::values::{Given, authenticate};
 use super::verify::check_each;
 use super::{Arithmetic, Authenticated};
 use crate::adversary::Site;
+use crate::budget::KEY_CHECK_BITS as CHECK_BITS;
 use crate::error::{Check, EngineError};
 use crate::task::{SendFn, and_then, at_start};
 use crate::value::Share;
-
-/// −log2 of the probability that wrong keys pass.
-pub(crate) const CHECK_BITS: u32 = 48;
 
 /// Elements of which all must be guessed.
 ///

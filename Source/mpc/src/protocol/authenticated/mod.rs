@@ -42,14 +42,12 @@ use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, at_start, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
+pub(crate) use descriptors::open_engine;
 pub use descriptors::{MASCOT, SPDZ2K};
-pub(crate) use keys::CHECK_BITS as KEY_CHECK_BITS;
 use openings::open;
 use preprocessing::Preprocessing;
 #[cfg(test)]
 pub(super) use silent::to_places;
-pub(crate) use subset_sums::CHECKS as SUBSET_SUMS;
-pub(crate) use verify::COMBINATIONS;
 use verify::Verifier;
 
 /// Component vectors of a share of elements.

@@ -7,8 +7,8 @@ use keyquorum_math::{Domain, Element};
 use super::{
     Authenticated, PARTS, binary, bits, exposing, is_bits, keys, known, preprocessing, verify,
 };
-use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
+use crate::protocol::Preprocessed;
 use crate::protocol::{Arithmetic, ClearTask, EdaBits, Protocol, ShareTask, cast, lanes};
 use crate::task::{SendFn, at_start, ready, then, within};
 use crate::value::Share;

@@ -6,10 +6,11 @@ use keyquorum_math::Element;
 
 use super::edabits::{self, Batch};
 use super::silent::{self, Pool};
-use super::{Arithmetic, Authenticated, PARTS, SUBSET_SUMS, bits, dabits, keys, triples, values};
-use crate::engine::Preprocessed;
+use super::{Arithmetic, Authenticated, PARTS, bits, dabits, keys, triples, values};
+use crate::budget::SUBSET_SUMS;
 use crate::error::{EngineError, Result};
 use crate::protocol::EdaBits;
+use crate::protocol::Preprocessed;
 use crate::protocol::authenticated::binary;
 use crate::protocol::items::Items;
 use crate::task::{SendFn, join, within};

@@ -15,12 +15,10 @@ use super::binary::{Committed, Toss, finish_challenge, finish_toss, start_toss};
 use super::verify::{self, check_each, public};
 use super::{Arithmetic, Authenticated, bits, open};
 use crate::adversary::Site;
+pub(super) use crate::budget::SUBSET_SUMS as CHECKS;
 use crate::error::{Check, EngineError, Result};
 use crate::task::{SendFn, and_then, join, then, within};
 use crate::value::{Share, same};
-
-/// Subset sums that are verified, each under a random element of its own.
-pub(crate) const CHECKS: usize = 64;
 
 /// Checks these shares of what was made, under a toss that everybody is committed to since; returns it with a toss of which nobody knew
 /// anything before the check was done. Seven rounds, eight among more than two parties.

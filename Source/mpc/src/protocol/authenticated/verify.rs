@@ -16,6 +16,7 @@ use super::binary::{
 };
 use super::{Arithmetic, Authenticated, bits};
 use crate::adversary::Site;
+use crate::budget::COMBINATIONS;
 use crate::error::{Check, EngineError, Result};
 use crate::mac_key::checks::Sums;
 use crate::task::{SendFn, and_then, at_start, join, ready, then, within};
@@ -23,10 +24,6 @@ use crate::value::{Share, same, zip};
 
 /// Elements that may be opened before they are verified: 4 MB.
 pub(super) const MOST_PENDING: usize = 1 << 18;
-
-/// Combinations that are verified at once. Who sees their factors first may break off until they suit it, which is counted and not
-/// punished: modulo 2^k one combination that is divisible by 2^w, under which w bits fewer of a key are to be guessed, needs 2^w attempts, and four need 2^4w.
-pub(crate) const COMBINATIONS: usize = 4;
 
 /// Most values whose MACs are verified one by one where checks are deferred: 16 bytes each, instead of two rounds for a toss.
 pub(super) const MOST_SINGLE: usize = 1 << 8;

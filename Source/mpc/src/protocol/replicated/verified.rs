@@ -7,14 +7,13 @@ use keyquorum_math::{Domain, DomainKind, Element, Z2k64, Z2k128, Zq, Zq128};
 
 use super::{REPLICATED, Replicated, party};
 use crate::adversary::{Corruption, Site};
-use crate::engine::Engine;
-use crate::error::{Check, EngineError, Result};
-use crate::protocol::descriptor::{
+use crate::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
 };
+use crate::error::{Check, EngineError, Result, invalid};
+use crate::protocol::opening::Opening;
 use crate::protocol::verified::{Converted, Product, Verifiable, Verified, witness, witness_bytes};
 use crate::protocol::{BITS, ClearTask, Protocol, ShareTask, lane_bits, lanes};
-use crate::session::{Opening, invalid};
 use crate::task::{SendFn, Step, and_then, join, then};
 use crate::value::{Share, zip};
 
@@ -28,7 +27,6 @@ const VERIFIED: Descriptor = Descriptor {
         plain_field: &MAL_REP_FIELD,
         quorum: None,
     },
-    open: open_verified,
     ..REPLICATED
 };
 
@@ -73,7 +71,8 @@ pub static MAL_REP_FIELD: Descriptor = Descriptor {
     ..VERIFIED
 };
 
-fn open_verified(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
+/// Opens the engine of one party.
+pub(crate) fn open_verified<O: Opening>(opening: &O) -> Result<O::Engine> {
     match opening.domain() {
         DomainKind::Fq(q) => engine(opening, Zq::new(q).map_err(invalid)?),
         DomainKind::WideFq(q) => engine(opening, Zq128::new(q).map_err(invalid)?),
@@ -83,7 +82,7 @@ fn open_verified(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
     }
 }
 
-fn engine<D: Domain>(opening: &Opening<'_>, domain: D) -> Result<Box<dyn Engine>> {
+fn engine<O: Opening, D: Domain>(opening: &O, domain: D) -> Result<O::Engine> {
     let (private, unsettled) = (opening.private_prg()?, opening.unsettled());
     let verified = Verified::new(party(opening)?, domain.clone(), private, unsettled);
     Ok(opening.computation(verified, (domain.clone(), domain)))

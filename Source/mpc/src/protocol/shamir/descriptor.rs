@@ -1,12 +1,12 @@
 //! `shamir` in the table of protocols, and how its engines are opened.
 
 use super::{Shamir, uses_prss};
-use crate::error::Result;
-use crate::protocol::additive::{SEMI, SEMI2K};
-use crate::protocol::descriptor::{
+use crate::descriptor::{
     Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, PrivateNumbers, Sharing,
 };
-use crate::session::Opening;
+use crate::error::Result;
+use crate::protocol::additive::{SEMI, SEMI2K};
+use crate::protocol::opening::Opening;
 
 /// The fields that both protocols share.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
@@ -42,7 +42,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
         quorum: Some((&SEMI2K, &SEMI)),
     },
     mp_spdz: None,
-    open: |opening| opening.in_any_domain(party(opening)?),
 };
 
 /// `shamir`.
@@ -59,8 +58,13 @@ pub static SHAMIR: Descriptor = Descriptor {
     ..DESCRIPTOR
 };
 
+/// Opens the engine of one party.
+pub(crate) fn open_engine<O: Opening>(opening: &O) -> Result<O::Engine> {
+    opening.in_any_domain(party(opening)?)
+}
+
 /// Our party, with the streams of this engine.
-pub(super) fn party(opening: &Opening<'_>) -> Result<Shamir> {
+pub(super) fn party(opening: &impl Opening) -> Result<Shamir> {
     let (n, t) = (opening.parties(), opening.threshold());
     let streams = if uses_prss(n, t) {
         opening.subset_streams()?

@@ -19,12 +19,14 @@ mod verified;
 use keyquorum_math::{Domain, DomainKind, Prg};
 
 pub use self::descriptor::SHAMIR;
+pub(crate) use self::descriptor::open_engine;
 use self::polynomials::{lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
 pub(crate) use self::prss::{fingerprint, subset_factor};
 pub use self::verified::MAL_SHAMIR;
 #[cfg(test)]
 pub(crate) use self::verified::MOST_DRAWS;
+pub(crate) use self::verified::open_verified;
 use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums, sum_to};
 use crate::adversary::{Corruption, Site, honest};
 use crate::error::{EngineError, Result};

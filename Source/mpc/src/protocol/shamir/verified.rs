@@ -31,14 +31,11 @@ use super::polynomials::{add_scaled, lagrange, point};
 use super::prss::fingerprint;
 use super::{Shamir, field_only, no_bits, outside};
 use crate::adversary::{Corruption, Site};
-use crate::engine::Engine;
-use crate::error::{Check, EngineError, Result};
-use crate::protocol::descriptor::{
-    Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, PrivateNumbers,
-};
+use crate::descriptor::{Adversary, Descriptor, Domains, MpSpdz, Partners, Primes, PrivateNumbers};
+use crate::error::{Check, EngineError, Result, invalid};
+use crate::protocol::opening::Opening;
 use crate::protocol::verified::{Converted, Product, Verifiable, Verified, witness, witness_bytes};
 use crate::protocol::{ClearTask, Protocol, ShareTask};
-use crate::session::{Opening, invalid};
 use crate::task::{SendFn, Step, and_then, then, then_maybe, within};
 use crate::value::{Share, zip};
 
@@ -74,11 +71,11 @@ pub static MAL_SHAMIR: Descriptor = Descriptor {
         shares: "Shamir gfp",
         extra_bits: 0,
     }),
-    open: open_over_field,
     ..DESCRIPTOR
 };
 
-fn open_over_field(opening: &Opening<'_>) -> Result<Box<dyn Engine>> {
+/// Opens the engine of one party.
+pub(crate) fn open_verified<O: Opening>(opening: &O) -> Result<O::Engine> {
     let DomainKind::Fq(q) = opening.domain() else {
         return Err(EngineError::internal("a field that is none"));
     };

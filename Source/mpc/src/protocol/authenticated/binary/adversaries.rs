@@ -12,11 +12,12 @@ use zeroize::Zeroizing;
 use super::preprocessing::Preprocessing;
 use super::tampering::{Change, To, tampering};
 use super::verify::Verifier;
-use super::{AuthenticatedBits, PARTS, Standalone};
+use super::{AuthenticatedBits, PARTS};
 use crate::adversary::{Adversary, Site, honest};
 use crate::error::{EngineError, Result};
-use crate::links::establish;
+use crate::session::links::establish;
 use crate::session::{EngineOptions, Session};
+use crate::standalone::Standalone;
 
 const X: [u64; 4] = [0x0123_4567_89ab_cdef, u64::MAX, 0, 77];
 const Y: [u64; 4] = [0xfeed_face_dead_beef, 0x5555_5555_5555_5555, 9, 78];

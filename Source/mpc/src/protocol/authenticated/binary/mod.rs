@@ -21,7 +21,6 @@ pub(super) mod correlate;
 mod leaky;
 mod openings;
 mod preprocessing;
-mod standalone;
 #[cfg(test)]
 pub(super) mod tampering;
 #[cfg(test)]
@@ -36,15 +35,14 @@ use keyquorum_ot::MacKey;
 use zeroize::Zeroizing;
 
 use crate::adversary::{Corruption, Site};
-use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
 use crate::guard::Guard;
+use crate::protocol::Preprocessed;
 use crate::protocol::{BITS, Channel};
 use crate::task::{SendFn, Step, and_then, at_start, join, ready, then};
 use crate::value::{Share, zip};
 use openings::open;
 use preprocessing::Preprocessing;
-pub use standalone::Standalone;
 pub(super) use triples::{permutation, sliced, words};
 use verify::Verifier;
 pub(super) use verify::{

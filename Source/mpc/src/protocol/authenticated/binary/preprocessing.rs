@@ -3,8 +3,8 @@
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{PARTS, buckets};
-use crate::engine::Preprocessed;
 use crate::error::{EngineError, Result};
+use crate::protocol::Preprocessed;
 use crate::value::{Share, same, zip};
 
 /// Bits are made in multiples of this: small computations do not pay for large batches.

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use keyquorum_net::{Transport, local_mesh};
 
-use super::{MAC_BITS, PARTS, Standalone};
+use super::{MAC_BITS, PARTS};
 use crate::adversary::{Adversary, Corruption, Site, honest};
 use crate::error::Result;
 use crate::session::{EngineOptions, Session};
+use crate::standalone::Standalone;
 use crate::value::Share;
 
 /// Runs all parties; `wrap` may replace the transport of one.

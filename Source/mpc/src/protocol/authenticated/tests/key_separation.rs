@@ -10,18 +10,19 @@ use keyquorum_ot::extension::Choices;
 use keyquorum_ot::{LinearHash, LinkKey, MacKey, OtError, Security};
 use sha2::{Digest, Sha256};
 
-use super::super::verify::{COMBINATIONS, public};
+use super::super::verify::public;
 use super::super::{MAC_BITS, binary};
 use super::input;
 use crate::Handle;
 use crate::adversary::{Adversary, Corruption, Site};
+use crate::budget::COMBINATIONS;
 use crate::engine::Engine;
 use crate::error::{Check, EngineError};
 use crate::intercept::intercept;
-use crate::links::Link;
 use crate::ops::Computation;
 use crate::protocol::Channel;
 use crate::protocol::authenticated::adversaries::Role;
+use crate::session::links::Link;
 use crate::session::{EngineOptions, Session};
 
 /// One exchange of the adversary with its peer: what it sent, what it received, without the tag of the round.

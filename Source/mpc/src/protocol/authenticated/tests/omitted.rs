@@ -9,11 +9,12 @@ use keyquorum_math::{Domain, Zq};
 use super::caught::{Outcome, Program, attack};
 use super::{PRIME, input, run_as};
 use crate::adversary::{Adversary, Site};
+use crate::budget::COMBINATIONS;
 use crate::engine::Engine;
 use crate::error::Check;
 use crate::protocol::authenticated::adversaries::{Deviation, Omits, Role};
 use crate::protocol::authenticated::binary;
-use crate::protocol::authenticated::verify::{COMBINATIONS, public};
+use crate::protocol::authenticated::verify::public;
 
 /// Attacks with the check and without it.
 fn matters(check: Check, protocol: &'static str, attack: fn(&'static str, Role) -> Outcome) {

@@ -13,18 +13,19 @@ use keyquorum_net::{Transport, local_mesh};
 use keyquorum_ot::{LinkKey, MacKey};
 
 use super::super::values::MASKS;
-use super::super::verify::{COMBINATIONS, public};
+use super::super::verify::public;
 use super::super::{Authenticated, MAC_BITS};
 use super::{PRIME, input};
 use crate::adversary::{Adversary, Corruption, Site};
+use crate::budget::COMBINATIONS;
 use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
 use crate::intercept::intercept;
 use crate::ops::Computation;
 use crate::protocol::Arithmetic;
 use crate::protocol::authenticated::adversaries::Role;
-use crate::protocol::authenticated::binary::Standalone;
 use crate::session::{EngineOptions, Session};
+use crate::standalone::Standalone;
 
 #[derive(Default)]
 struct State {

@@ -12,8 +12,8 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::guard::Guard;
 use crate::intercept::intercept;
-use crate::protocol::refusal::Refusal;
 use crate::protocol::verified::Ablated;
+use crate::refusal::Refusal;
 use crate::session::{EngineOptions, Session};
 
 /// Whose input is opened, and who waits for an input of the corrupted party.

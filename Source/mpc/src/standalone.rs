@@ -1,8 +1,8 @@
 //! Authenticated bits on their own, over a session: for measurements and tests.
 
-use super::AuthenticatedBits;
 use crate::adversary::honest;
 use crate::error::Result;
+use crate::protocol::authenticated::binary::AuthenticatedBits;
 use crate::round::Outbox;
 use crate::session::{EngineOptions, Session};
 use crate::task::{SendFn, Step};
@@ -28,7 +28,7 @@ impl Standalone {
         Ok(Self::with(session, bits))
     }
 
-    pub(super) fn with(session: &Session, bits: AuthenticatedBits) -> Self {
+    pub(crate) fn with(session: &Session, bits: AuthenticatedBits) -> Self {
         Self {
             session: session.clone(),
             bits,

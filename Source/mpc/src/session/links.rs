@@ -10,9 +10,9 @@ use keyquorum_ot::{
     SenderLink,
 };
 
+use super::Session;
 use crate::error::{Check, EngineError, Result};
 use crate::protocol::{Channel, Peer};
-use crate::session::Session;
 use crate::value::zip;
 
 /// Both directions between us and one peer.

@@ -2,17 +2,18 @@
 
 use keyquorum_math::DomainKind;
 
-use super::descriptor::{Descriptor, Domains};
-use super::table::{PROTOCOLS, names};
+use crate::descriptor::{Descriptor, Domains};
 
 /// Why there is no such engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No protocol has this name.
-    #[error("unknown protocol {name:?}: choose one of {}", names())]
+    #[error("unknown protocol {name:?}: choose one of {known}")]
     UnknownProtocol {
         /// The requested name.
         name: String,
+        /// All names, in the order of the table.
+        known: String,
     },
     /// Clear text among several parties.
     #[error(
@@ -169,17 +170,22 @@ impl Descriptor {
         })
     }
 
-    /// Refuses a domain in which the protocol does not work among so many parties.
+    /// Refuses a domain in which the protocol does not work among so many parties, and names one of the `others` that does.
     ///
     /// # Errors
     /// [`Refusal::Domain`] or [`Refusal::Prime`].
-    pub fn check_domain(&self, domain: DomainKind, parties: usize) -> Result<(), Refusal> {
+    pub fn check_domain(
+        &self,
+        domain: DomainKind,
+        parties: usize,
+        others: impl Iterator<Item = &'static Self>,
+    ) -> Result<(), Refusal> {
         if !self.domains.admit(domain) {
             return Err(Refusal::Domain {
                 protocol: self.name,
                 serves: self.domains.words(domain),
                 domain,
-                cure: self.cure(domain, parties),
+                cure: self.cure(domain, parties, others),
             });
         }
         let prime = match domain {
@@ -201,7 +207,12 @@ impl Descriptor {
     }
 
     /// Another protocol that works there and is no weaker, or options that give a domain of this protocol.
-    fn cure(&self, domain: DomainKind, parties: usize) -> String {
+    fn cure(
+        &self,
+        domain: DomainKind,
+        parties: usize,
+        mut others: impl Iterator<Item = &'static Self>,
+    ) -> String {
         let partners = (self.partners)();
         let partner = match domain {
             DomainKind::Z2k(_) => partners.ring,
@@ -216,7 +227,7 @@ impl Descriptor {
         };
         let other = partner
             .filter(fits)
-            .or_else(|| PROTOCOLS.iter().copied().find(fits))
+            .or_else(|| others.find(fits))
             .map(|p| p.name);
         let option = match (&self.domains, domain) {
             (Domains { ring: Some(_), .. }, DomainKind::Z2k(_)) => Some("a smaller -R"),
@@ -229,117 +240,5 @@ impl Descriptor {
             return "another domain".to_owned();
         }
         words.join(", or ")
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)] // a failed test may panic
-mod tests {
-    use super::*;
-    use crate::protocol::table::named;
-
-    #[test]
-    fn refusals_name_the_culprit_and_the_cure() {
-        let text = |name, n, t, domain| {
-            let p = named(name).unwrap();
-            let refused = p.threshold(n, t).and_then(|_| p.check_domain(domain, n));
-            refused.unwrap_err().to_string()
-        };
-        let (ring, field) = (DomainKind::Z2k(64), DomainKind::Fq(65537));
-        for (name, n, t, domain, want) in [
-            (
-                "ring",
-                4,
-                None,
-                ring,
-                "ring is for 3 parties, not 4: set -N 3",
-            ),
-            (
-                "semi",
-                1,
-                None,
-                field,
-                "semi needs at least 2 parties, not 1: set -N 2",
-            ),
-            (
-                "emulate",
-                3,
-                None,
-                ring,
-                "emulate runs in one process, not among 3 parties: leave out -N or take another protocol",
-            ),
-            (
-                "shamir",
-                5,
-                Some(3),
-                field,
-                "shamir with 5 parties tolerates 1 to 2 corruptions, not 3: set -T 2",
-            ),
-            (
-                "semi",
-                3,
-                Some(1),
-                field,
-                "semi tolerates exactly 2 corruption(s): leave the threshold out",
-            ),
-            (
-                "ring",
-                3,
-                None,
-                field,
-                "ring works modulo 2^k, not over F_65537: take rep-field, or -R k",
-            ),
-            (
-                "shamir",
-                3,
-                None,
-                ring,
-                "shamir works over prime fields, not over Z2^64: take ring, or -P prime",
-            ),
-            (
-                "spdz2k",
-                2,
-                None,
-                DomainKind::Z2k(128),
-                "spdz2k works modulo 2^k for k up to 80, not over Z2^128: take a smaller -R",
-            ),
-            (
-                "shamir",
-                3,
-                None,
-                DomainKind::WideFq((1 << 127) - 1),
-                "shamir works over prime fields of at most 62 bits, not over F_170141183460469231731687303715884105727: take rep-field, or -P prime",
-            ),
-            (
-                "ring",
-                3,
-                None,
-                DomainKind::WideFq((1 << 127) - 1),
-                "ring works modulo 2^k, not over F_170141183460469231731687303715884105727: take rep-field, or -R k",
-            ),
-            (
-                "semi-bin",
-                2,
-                None,
-                ring,
-                "semi-bin works on bits, not over Z2^64: take semi2k",
-            ),
-            (
-                "shamir",
-                5,
-                None,
-                DomainKind::Fq(5),
-                "shamir among 5 parties needs a prime above 5, not 5: a party's point would be the secret, take a larger -P",
-            ),
-            (
-                "mascot",
-                2,
-                None,
-                field,
-                "mascot among 2 parties needs a prime of more than 32 bits, not 65537: MACs of fewer bits can be guessed, take a larger -P",
-            ),
-        ] {
-            assert_eq!(text(name, n, t, domain), want);
-        }
     }
 }

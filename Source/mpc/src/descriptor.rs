@@ -1,10 +1,6 @@
-//! Properties and capabilities of protocols. Each protocol has one [`Descriptor`] beside its implementation; [`super::table`] lists them.
+//! Properties and capabilities of protocols. Each protocol has one [`Descriptor`] beside its implementation; `table` lists them.
 
 use keyquorum_math::DomainKind;
-
-use crate::engine::Engine;
-use crate::error::Result;
-use crate::session::Opening;
 
 /// Properties and capabilities of a protocol.
 #[derive(Debug)]
@@ -42,7 +38,7 @@ pub struct Descriptor {
     pub edabits: bool,
     /// Whether products come from oblivious transfer between pairs of parties.
     pub oblivious_transfer: bool,
-    /// Whether values can be opened through one party ([`super::Openings::King`]).
+    /// Whether values can be opened through one party ([`crate::Openings::King`]).
     pub king_openings: bool,
     /// Whether a committee of this name can be made. The others are for single programs. Which plans it runs is for each plan to say.
     pub committee: bool,
@@ -52,8 +48,6 @@ pub struct Descriptor {
     pub partners: fn() -> Partners,
     /// The same protocol in MP-SPDZ.
     pub mp_spdz: Option<MpSpdz>,
-    /// Makes the engine of one party.
-    pub(crate) open: fn(&Opening<'_>) -> Result<Box<dyn Engine>>,
 }
 
 /// How values are shared.
@@ -148,7 +142,7 @@ impl Domains {
     };
 
     /// Whether an engine can be opened in a domain of this kind, whatever the prime.
-    pub(super) fn admit(&self, domain: DomainKind) -> bool {
+    pub(crate) fn admit(&self, domain: DomainKind) -> bool {
         match domain {
             DomainKind::Bits => self.bits,
             DomainKind::Z2k(k) => self.ring.is_some_and(|most| k <= most),
@@ -158,7 +152,7 @@ impl Domains {
     }
 
     /// The kinds, in words; for a refusal of a domain.
-    pub(super) fn words(&self, refused: DomainKind) -> String {
+    pub(crate) fn words(&self, refused: DomainKind) -> String {
         let mut words = Vec::new();
         match self.ring {
             Some(k) if k < MOST_RING_BITS => words.push(format!("modulo 2^k for k up to {k}")),
@@ -201,7 +195,7 @@ pub enum Primes {
 
 impl Primes {
     /// The primes in words, and what goes wrong otherwise, if `prime` is not one of them.
-    pub(super) fn refusal(self, prime: u128, parties: usize) -> Option<(String, &'static str)> {
+    pub(crate) fn refusal(self, prime: u128, parties: usize) -> Option<(String, &'static str)> {
         match self {
             Self::AboveParties { reason } if prime <= parties as u128 => {
                 Some((format!("above {parties}"), reason))
