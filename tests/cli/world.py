@@ -11,7 +11,7 @@ from keyquorum import _engine, api
 from keyquorum.cnn.model import CLASSES, FEATURES, HIDDEN, KERNEL, MAPS, Model
 from keyquorum.deploy.compose import prepare
 from keyquorum.dsl import ProgramIO
-from keyquorum.dsl.share_files import claim, identity, shares_path
+from keyquorum.dsl.files.share_files import claim, identity, shares_path
 from keyquorum.fhe import fhew
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
 from keyquorum.fhe.parameters import ParameterSet

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from keyquorum.backends.mpspdz import Checkout
 from keyquorum.backends.mpspdz.workdir import WorkFolder
-from keyquorum.dsl import clear
+from keyquorum.dsl.values import clear
 from keyquorum.model.protocols import PROTOCOLS
 
 from . import embedded, refusals

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import KeptEngine, Persistence, ProgramIO
-from keyquorum.dsl.bit_circuits import traced
 from keyquorum.dsl.errors import CompilerError
+from keyquorum.dsl.values.bit_circuits import traced
 from keyquorum.model.resources import resource_folder
 
 from .running import EMULATE, RING, SEMI_2K, SPDZ_2K, Backend, name, run

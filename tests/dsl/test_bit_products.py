@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl.program import Program, ProgramOptions
+from keyquorum.dsl.control.program import Program, ProgramOptions
 from keyquorum.model.resources import resource_folder
 
 from .running import EMULATE, EMULATE_FIELD, RING, SEMI_2K, SPDZ_2K, Backend, name, run

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from keyquorum.dsl import circuits
+from keyquorum.dsl.values import circuits
 from numpy.typing import NDArray
 
 Bits = NDArray[np.uint8]

@@ -98,7 +98,7 @@ def test_decimal_inputs(tmp_path: Path, backend: Backend) -> None:
         print_ln('%s', sint.get_input_from(0).reveal())
         """
     text = "1.5 -0.1 2e2 -7"
-    from keyquorum.dsl.program_io import as_number
+    from keyquorum.dsl.files.program_io import as_number
 
     numbers = [as_number(t) for t in text.split()]
     assert printed_with_numbers(tmp_path, source, backend, numbers) == ["[98304, -6554, 13107200]", "-7"]

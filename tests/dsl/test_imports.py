@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from keyquorum.dsl.stateless import cached_helpers
+from keyquorum.dsl.control.stateless import cached_helpers
 
 from .running import EMULATE, RING, printed
 

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import ProgramIO, ProgramOptions, masks, run_program
+from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
 from keyquorum.dsl.context import Run
-from keyquorum.dsl.program import Program
+from keyquorum.dsl.control.program import Program
+from keyquorum.dsl.values import masks
 from keyquorum.model.errors import ProgramError
 from scipy import stats
 

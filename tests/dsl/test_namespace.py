@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from keyquorum.dsl import runner
+from keyquorum.dsl.control import runner
 from keyquorum.model.errors import ProgramError
 
 from .running import EMULATE, EMULATE_FIELD, REP_FIELD, RING, SHAMIR, Backend, printed, run
@@ -167,7 +167,7 @@ def test_overhead_is_microseconds(tmp_path: Path) -> None:
 
 
 def test_every_name_is_documented() -> None:
-    from keyquorum.dsl import facade, util
+    from keyquorum.dsl.control import facade, util
 
     page = (Path(__file__).parents[2] / "docs" / "pages" / "dsl.md").read_text()
     tables = (facade._TYPES, facade._GC_TYPES, facade._LIBRARY, facade._INSTRUCTIONS, util.NAMES)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl.program import Program, ProgramOptions
+from keyquorum.dsl.control.program import Program, ProgramOptions
 
 from .test_recorded import replayed
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import Persistence, ProgramIO
-from keyquorum.dsl.recorded import RecordedNumbers
-from keyquorum.dsl.recorder import Recorder
+from keyquorum.dsl.recording.recorded import RecordedNumbers
+from keyquorum.dsl.recording.recorder import Recorder
 
 from .test_tape import words
 

@@ -387,7 +387,7 @@ def test_other_parties_failures_are_the_engines(tmp_path: Path) -> None:
 
 def test_values_outlive_no_run(tmp_path: Path) -> None:
     from keyquorum.dsl.errors import CompilerError
-    from keyquorum.dsl.secret import sint
+    from keyquorum.dsl.values.secret import sint
 
     with pytest.raises(CompilerError, match="during its run only"):
         sint(1)

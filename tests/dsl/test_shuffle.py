@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from keyquorum._engine import EngineError
-from keyquorum.dsl import shuffle
 from keyquorum.dsl.context import current
+from keyquorum.dsl.values import shuffle
 from keyquorum.model.errors import ProgramError
 
 from .running import ALL, EMULATE, MASCOT, RING, SHAMIR, SHAMIR_5, SPDZ_2K, Backend, name, printed, run

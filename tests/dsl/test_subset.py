@@ -6,7 +6,8 @@ import random
 from pathlib import Path
 
 import pytest
-from keyquorum.dsl import ProgramOptions, sorting
+from keyquorum.dsl import ProgramOptions
+from keyquorum.dsl.containers import sorting
 from keyquorum.model.errors import ProgramError
 
 from .running import ALL, EMULATE, RING, SHAMIR, Backend, name, printed, run

@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, imports, kept, secret
-from keyquorum.dsl.recording import Recording
+from keyquorum.dsl import KeptEngine, Persistence, ProgramIO
+from keyquorum.dsl.control import imports
+from keyquorum.dsl.recording import kept
+from keyquorum.dsl.recording.recording import Recording
+from keyquorum.dsl.values import secret
 from keyquorum.model.errors import ProgramError
 
 from .running import MALICIOUS_FIELDS, RING, SEMI, SEMI_2K, Backend, name

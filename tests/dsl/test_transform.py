@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl.program import Program, ProgramOptions
+from keyquorum.dsl.control.program import Program, ProgramOptions
 
 from .test_negacyclic import engine
 from .test_recorded import replayed

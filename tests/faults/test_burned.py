@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl.share_files import shares_path
+from keyquorum.dsl.files.share_files import shares_path
 from keyquorum.fhe.lwe import encrypt, lwe_parameters, read_lwe
 from keyquorum.inspection import describe
 from keyquorum.model.committee import Committee

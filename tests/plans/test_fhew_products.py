@@ -17,7 +17,7 @@ import pytest
 from keyquorum import _engine, api
 from keyquorum.dsl import Persistence, ProgramIO, run_program
 from keyquorum.dsl.context import current
-from keyquorum.dsl.secret import sint
+from keyquorum.dsl.values.secret import sint
 from keyquorum.fhe.fhew import KINDS, body_residues
 from keyquorum.fhe.lwe import FHEW_SETS
 from keyquorum.model.resources import program_path

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from keyquorum.dsl import comparison
 from keyquorum.dsl.context import Run, Value
+from keyquorum.dsl.values import comparison
 
 pytest.register_assert_rewrite("tests.programs.running", "tests.programs.distributions", "tests.programs.mpspdz")
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from keyquorum.dsl.bit_circuits import traced
-from keyquorum.dsl.bits import cbits
+from keyquorum.dsl.values.bit_circuits import traced
+from keyquorum.dsl.values.bits import cbits
 from numpy.typing import NDArray
 from scipy import stats
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from keyquorum.dsl.bit_circuits import traced
+from keyquorum.dsl.values.bit_circuits import traced
 from keyquorum.schemes.prf.client_masks import times
 
 from tests.long import LONG

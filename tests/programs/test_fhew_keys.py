@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keyquorum._engine import Ntt, expand_aes_ctr, expand_uniform
 from keyquorum._engine import UsageError as EngineUsageError
-from keyquorum.dsl.program import Program
+from keyquorum.dsl.control.program import Program
 
 from .distributions import check_distribution
 from .running import (

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import ProgramOptions, comparison
+from keyquorum.dsl import ProgramOptions
 from keyquorum.dsl.context import Run
-from keyquorum.dsl.program import Program
+from keyquorum.dsl.control.program import Program
+from keyquorum.dsl.values import comparison
 
 from .conftest import COMPARES_OVER_FIELDS
 

@@ -11,9 +11,10 @@ from threading import Event
 
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import ProgramIO, run_program, share_files
-from keyquorum.dsl.persistence import NO_NAME, Persistence
-from keyquorum.dsl.share_files import claim_path, shares_path
+from keyquorum.dsl import ProgramIO, run_program
+from keyquorum.dsl.files import share_files
+from keyquorum.dsl.files.persistence import NO_NAME, Persistence
+from keyquorum.dsl.files.share_files import claim_path, shares_path
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
@@ -216,7 +217,7 @@ def test_stored_masks_blocked_after_a_run_that_broke_off(tmp_path: Path, backend
 
 
 def test_stored_masks_ablated_without_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keyquorum.dsl.program_io.claim", lambda path, loaded: None)
+    monkeypatch.setattr("keyquorum.dsl.files.program_io.claim", lambda path, loaded: None)
     _run(tmp_path, VERIFIED_FIELD, STORE, "41")
     assert _masked_twice(tmp_path, VERIFIED_FIELD) == 234
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.bits import cbits
+from keyquorum.dsl.values.bits import cbits
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError, PoolError, PoolTooSmall
 from keyquorum.parties import run_in_process

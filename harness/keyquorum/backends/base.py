@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import Engine
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import Unsigned
+from keyquorum.dsl.files.persistence import Unsigned
 from keyquorum.model.errors import BackendError
 from keyquorum.programs import Call
 

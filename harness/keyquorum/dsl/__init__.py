@@ -4,12 +4,12 @@ An operation on vectors returns at once. Operations that communicate are queued.
 are done in one round. :func:`run_program` runs an ``.mpc`` file on one party.
 """
 
-from .kept import KeptEngine
-from .persistence import Persistence, wiped_on_failure
-from .program import ProgramOptions
-from .program_io import ProgramIO
-from .runner import ProgramResult, run_program
-from .share_files import load_shares, save_shares
+from .control.program import ProgramOptions
+from .control.runner import ProgramResult, run_program
+from .files.persistence import Persistence, wiped_on_failure
+from .files.program_io import ProgramIO
+from .files.share_files import load_shares, save_shares
+from .recording.kept import KeptEngine
 
 __all__ = [
     "KeptEngine",

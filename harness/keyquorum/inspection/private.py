@@ -8,7 +8,7 @@ import ssl
 from pathlib import Path
 
 from keyquorum import _engine
-from keyquorum.dsl.share_files import CLAIM, CLAIMED
+from keyquorum.dsl.files.share_files import CLAIM, CLAIMED
 from keyquorum.model.committee import MAC_KEY, Committee
 from keyquorum.model.errors import BurnedKeyError, CommitteeError, KeyFileError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require, sha256_of

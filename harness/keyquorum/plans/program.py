@@ -15,8 +15,8 @@ from keyquorum.backends import BACKENDS
 from keyquorum.backends.mpspdz import Checkout, Players, run_program_files
 from keyquorum.backends.mpspdz.report import check_failed
 from keyquorum.dsl import ProgramIO, ProgramOptions, run_program
-from keyquorum.dsl.program_io import numbers_path
-from keyquorum.dsl.share_files import shares_path
+from keyquorum.dsl.files.program_io import numbers_path
+from keyquorum.dsl.files.share_files import shares_path
 from keyquorum.model.arguments import checked
 from keyquorum.model.domains import Field, Ring
 from keyquorum.model.errors import ParameterError, PartyError, ProgramError

@@ -22,7 +22,7 @@ import numpy as np
 
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import NO_KEY_TEST
+from keyquorum.dsl.files.persistence import NO_KEY_TEST
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import joint_summands
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest, Unsigned
+from keyquorum.dsl.files.persistence import KeyTest, Unsigned
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Field, Sharing
 from keyquorum.model.errors import ParameterError

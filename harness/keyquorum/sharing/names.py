@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.files.persistence import KeyTest
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import PROTOCOLS
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.files.persistence import KeyTest
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import noise_check

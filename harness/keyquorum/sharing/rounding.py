@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import addmod, mulmod_scalar, scale_round, submod
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.files.persistence import KeyTest
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import Protocol
 from keyquorum.programs.signatures import (

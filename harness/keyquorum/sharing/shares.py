@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keyquorum._engine import JointIntegers
 from keyquorum.backends.base import Backend, Mode, OpeningMasks
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.files.persistence import KeyTest
 from keyquorum.model.domains import Domain, Field, Ring, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import addmod
-from keyquorum.dsl.persistence import KeyTest, Unsigned
+from keyquorum.dsl.files.persistence import KeyTest, Unsigned
 from keyquorum.model.errors import ProgramError
 
 from .group import RoundingGroup

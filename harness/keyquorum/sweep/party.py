@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from keyquorum.dsl import ProgramIO, run_program
-from keyquorum.dsl.control import Timer
+from keyquorum.dsl.control.control import Timer
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext, PhaseReport, RunReport, peak_memory

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from keyquorum.dsl import load_shares, save_shares
-from keyquorum.dsl.program_io import read_binary, read_listed
-from keyquorum.dsl.share_files import shares_path
+from keyquorum.dsl.files.program_io import read_binary, read_listed
+from keyquorum.dsl.files.share_files import shares_path
 from keyquorum.model.resources import program_path
 
 from .checkout import check_parties

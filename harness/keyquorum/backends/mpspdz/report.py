@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from keyquorum.dsl.control import Timer
-from keyquorum.dsl.runner import ProgramResult
+from keyquorum.dsl.control.control import Timer
+from keyquorum.dsl.control.runner import ProgramResult
 
 _NUMBER = r"([0-9][0-9.]*(?:e[+-]?[0-9]+)?)"
 _TIME = re.compile(rf"^Time = {_NUMBER} seconds", re.M)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.runner import ProgramResult
+from keyquorum.dsl.control.runner import ProgramResult
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.links import Link

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest, Unsigned
+from keyquorum.dsl.files.persistence import KeyTest, Unsigned
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs import Call

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.files.persistence import KeyTest
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError
 from keyquorum.parties.context import PartyContext

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import Unsigned
+from keyquorum.dsl.files.persistence import Unsigned
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import Persistence, wiped_on_failure
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.files.persistence import KeyTest
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import ParameterError

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest, Unsigned
+from keyquorum.dsl.files.persistence import KeyTest, Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.committee import Committee, check_name

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import Unsigned
+from keyquorum.dsl.files.persistence import Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError

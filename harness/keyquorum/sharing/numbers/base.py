@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import budget_lift, joint_summands
 from keyquorum.dsl import Persistence
-from keyquorum.dsl.persistence import KeyTest
+from keyquorum.dsl.files.persistence import KeyTest
 from keyquorum.model.committee import Committee
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.shares import DomainRun, Run, Shares

@@ -1,0 +1,1 @@
+"""Arrays and matrices, and the memory behind them."""

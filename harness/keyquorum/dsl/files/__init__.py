@@ -1,0 +1,1 @@
+"""Inputs, outputs and share files of a program."""

@@ -1,0 +1,437 @@
+"""The share file of a party in memory: a growing vector of shares of one protocol and domain."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum._engine import Engine
+from keyquorum.model.errors import ProgramError
+from keyquorum.model.protocols import PROTOCOLS
+
+from ..errors import CompilerError
+
+Words = NDArray[np.uint64]
+KeyTest = NDArray[np.uint8]
+Unsigned = NDArray[np.unsignedinteger[Any]]
+"""Unsigned words of the width in which they are stored."""
+
+
+NO_KEY_TEST = (
+    "the shares have no test of the MAC key that they are under: if MP-SPDZ made them, use them there; "
+    "if an earlier build stored them, they cannot be used, make new ones"
+)
+
+
+NO_NAME = "the shares have no name of the run that made them: if MP-SPDZ made them, use them there; if an earlier build stored them, they cannot be used, make new ones"
+
+
+class Persistence:
+    """One party's share file in memory: a growing vector of shares of one protocol and domain.
+
+    The array has shape [parts, words]: component j of the share of element i; elements of more than 64 bits take two words. :meth:`bind`, or
+    the first engine that reads or stores shares, fixes their protocol and domain; others are refused.
+    ``mac_key``: this party's share of the MAC key, for authenticated shares whose key outlives a run. ``key_tests``: tests of whether a session has
+    the MAC keys under which the shares were made, one from each session that made some of them. An engine runs
+    all tests before it uses or stores shares (a few rounds, once a session). Where products are verified without MACs, the only test is the name of the
+    run that stored shares last: all parties compare it before an engine uses or stores shares. ``claim``: called before the first shares are read.
+    """
+
+    def __init__(self) -> None:
+        self._joined: Words | None = None
+        self._sections: list[Unsigned] = []
+        self._borrowed = 0
+        self._used = 0
+        self._width = 1
+        self._of: tuple[str, str] | None = None
+        self._refusal: str | None = None
+        self.mac_key: Words | None = None
+        self.key_tests: list[KeyTest] = []
+        self.claim: Callable[[], None] | None = None
+        self._compared: Engine | None = None
+        self._renamed = False
+
+    def __repr__(self) -> str:
+        return f"Persistence({self.length} shares)"
+
+    def __del__(self) -> None:
+        self.wipe()
+
+    @classmethod
+    def refused(cls, reason: str) -> Persistence:
+        """Stands for a share file that this run must not read or change: every access raises :class:`ProgramError` with ``reason``."""
+        made = cls()
+        made._refusal = reason
+        return made
+
+    def require_own(self) -> None:
+        """Raises :class:`ProgramError` if this stands for the share file of another protocol or domain."""
+        if self._refusal is not None:
+            raise ProgramError(self._refusal)
+
+    @classmethod
+    def from_words(cls, words: Unsigned, element_words: int = 1) -> Persistence:
+        """From component vectors, [parts, n * element_words] words. Takes ownership of the array, and wipes it at the end."""
+        if words.ndim != 2:
+            raise ValueError(f"components must be a matrix [parts, n], not of {words.ndim} dimensions")
+        made = cls()
+        made._words = np.ascontiguousarray(words, dtype=np.uint64)
+        made._used = words.shape[1]
+        made._width = element_words
+        return made
+
+    @classmethod
+    def from_sections(cls, sections: Sequence[Unsigned], element_words: int = 1) -> Persistence:
+        """From consecutive sections of the file, each [parts, n_i] of unsigned words of any size (64-bit words if an element takes
+        several), aligned in memory. The caller keeps ownership and wipes them.
+
+        Only entries that a program reads are widened to 64 bits: of large tables it reads few.
+        """
+        if not all(section.flags.aligned for section in sections):
+            raise ValueError("a part of a share file is not aligned in memory: copy it")
+        made = cls()
+        made._sections, made._borrowed = list(sections), len(sections)
+        made._used, made._width = sum(s.shape[1] for s in sections), element_words
+        return made
+
+    @property
+    def _words(self) -> Words | None:
+        if self._sections:
+            self._joined = np.concatenate(self._sections, axis=1, dtype=np.uint64, casting="safe")
+            self._forget_sections()
+        return self._joined
+
+    @_words.setter
+    def _words(self, words: Words | None) -> None:
+        self._forget_sections()
+        self._joined = words
+
+    def _forget_sections(self) -> None:
+        sections, self._sections = getattr(self, "_sections", []), []
+        for section in sections[getattr(self, "_borrowed", 0) :]:
+            section.fill(0)
+
+    @classmethod
+    def from_export(cls, data: bytes, parts: int, element_bytes: int = 8) -> Persistence:
+        """From the bytes of :meth:`export`: component after component, little-endian elements of 8 or 16 bytes."""
+        made = cls()
+        made._width = element_bytes // 8
+        made._words = np.frombuffer(data, dtype="<u8").astype(np.uint64).reshape(parts, -1)
+        made._used = made._words.shape[1]
+        return made
+
+    def bind(self, protocol: str, domain: str) -> None:
+        """Fixes protocol and domain (``Z2^k``, ``F_q``) of the shares, until they are wiped.
+
+        Raises :class:`ProgramError` if they are of others."""
+        self.require_own()
+        if self._of is None:
+            self._of = protocol, domain
+        elif self._of != (protocol, domain):
+            raise ProgramError(
+                f"the share file holds shares of {self._of[0]} over {self._of[1]}, this run computes with {protocol} over {domain}: "
+                "use one share file per protocol and domain"
+            )
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever stored."""
+        return bool(self._sections) or self._joined is not None
+
+    @property
+    def length(self) -> int:
+        """Number of shares."""
+        return self._used // self._width
+
+    @property
+    def element_words(self) -> int:
+        """Words of a component of one share."""
+        return self._width
+
+    @property
+    def words(self) -> Words:
+        """The components, [parts, words], as a view. This object wipes them at its end: copy what is needed longer."""
+        return np.empty((0, 0), dtype=np.uint64) if self._words is None else self._words[:, : self._used]
+
+    @property
+    def sections(self) -> list[Unsigned]:
+        """The consecutive sections of the file, [parts, words] each: views, in their original width."""
+        return self._sections or ([] if self._joined is None else [self._joined[:, : self._used]])
+
+    def tail(self, count: int) -> Words:
+        """A copy of the last ``count`` words of the components, [parts, count]."""
+        if self._sections and self._sections[-1].shape[1] >= count:
+            last = self._sections[-1]
+            return last[:, last.shape[1] - count :].astype(np.uint64)
+        return self.words[:, self._used - count :].copy()
+
+    def copy(self) -> Persistence:
+        """An independent copy."""
+        made = Persistence()
+        made._words, made._used, made._width = (
+            (None if self._words is None else self.words.copy()),
+            self._used,
+            self._width,
+        )
+        made._of, made._renamed = self._of, self._renamed
+        made.take_mac(self)
+        return made
+
+    def head(self, count: int) -> Persistence:
+        """An independent copy of the first ``count`` shares."""
+        self._check_range(0, count)
+        made = Persistence.from_words(self.words[:, : count * self._width].copy(), self._width)
+        made._of = self._of
+        made.take_mac(self)
+        return made
+
+    def take_mac(self, other: Persistence) -> None:
+        """Copies the share of the MAC key and the key tests of ``other``, under whose MAC key these shares are."""
+        self.mac_key = None if other.mac_key is None else other.mac_key.copy()
+        self.take_key_tests(other.key_tests)
+
+    def take_key_tests(self, key_tests: Sequence[KeyTest]) -> None:
+        """Adds copies of tests of the MAC keys."""
+        self.key_tests = [key_test.copy() for key_test in key_tests]
+
+    def export_mac(self) -> bytes:
+        """Bytes that are stored with the shares: this party's share of the MAC key, and the key test; without MACs the name of the run, or nothing."""
+        if self.mac_key is None:
+            return b"".join(name.tobytes() for name in self.key_tests)
+        if len(self.key_tests) > 1:
+            raise ProgramError(f"shares with {len(self.key_tests)} tests of their MAC keys are stored: store what one session made")
+        return self.mac_key.astype("<u8").tobytes() + b"".join(key_test.tobytes() for key_test in self.key_tests)
+
+    def import_mac(self, data: bytes) -> None:
+        """Reads the bytes of :meth:`export_mac`. Raises :class:`ProgramError` if their length does not fit these shares."""
+        if self._of is not None and PROTOCOLS[self._of[0]].names_runs:
+            self.key_tests = [np.frombuffer(data, dtype=np.uint8).copy()]
+            return
+        size = 8 * self._width
+        if len(data) < size:
+            raise ProgramError(f"the MAC key's share has {len(data)} bytes, it needs {size}: restore the file from a backup")
+        self.mac_key = np.frombuffer(data[:size], dtype="<u8").astype(np.uint64)
+        self.key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []
+
+    def export(self, start: int = 0, count: int | None = None) -> bytes:
+        """The shares ``start`` .. ``start + count - 1``, in the engine's form: component after component."""
+        count = self.length - start if count is None else count
+        self._check_range(start, count)
+        w = self._width
+        return self.words[:, start * w : (start + count) * w].astype("<u8", copy=False).tobytes()
+
+    def read(self, engine: Engine, start: int, count: int) -> bytes:
+        """Same as :meth:`export`, after :meth:`check`."""
+        self.require_own()
+        if self.exists:
+            self._check_form(engine)
+        self._claim()
+        section = self._section(start, count)
+        if section is None:
+            return self.export(start, count)
+        return section.astype("<u8").tobytes()
+
+    def check(self, engine: Engine, start: int, count: int) -> None:
+        """Raises ProgramError if the shares do not fit the engine, and CompilerError if they are beyond the end."""
+        self._check_form(engine)
+        self._check_range(start, count)
+
+    def pick(self, engine: Engine, start: int, indices: NDArray[np.int64]) -> bytes:
+        """The shares ``start + indices`` in the engine's form; the caller has checked the range."""
+        self._claim()
+        count = int(indices.max()) + 1 if indices.size else 0
+        rows, width = self._section(start, count), self._width
+        if rows is None:
+            assert self._words is not None
+            rows = self._words[:, start * width : (start + count) * width]
+        if width > 1:
+            rows = rows.reshape(rows.shape[0], -1, width)
+        return rows.take(indices, axis=1).astype("<u8", copy=False).tobytes()
+
+    def _claim(self) -> None:
+        if self.claim is not None:
+            self.claim()
+            self.claim = None
+
+    def _section(self, start: int, count: int) -> Unsigned | None:
+        """The shares start .. start + count - 1 if they are in one section that is not widened yet, else None."""
+        start, count = start * self._width, count * self._width
+        for section in self._sections:
+            if start < section.shape[1]:
+                return section[:, start : start + count] if start + count <= section.shape[1] else None
+            start -= section.shape[1]
+        return None
+
+    @property
+    def _parts(self) -> int:
+        if self._sections:
+            return int(self._sections[0].shape[0])
+        return 0 if self._joined is None else int(self._joined.shape[0])
+
+    def write(self, engine: Engine, data: bytes, position: int = -1) -> None:
+        """Stores exported shares from ``position`` on, or at the end; a gap is filled with zeros."""
+        self.require_own()
+        rows = np.frombuffer(data, dtype="<u8").reshape(engine.share_parts, -1)
+        if self._sections and position < 0:
+            self._check_form(engine)
+            self.append(engine, rows.astype(np.uint64))
+        else:
+            self._put(engine, rows, position)
+
+    def append(self, engine: Engine, rows: Words) -> None:
+        """Stores shares [parts, words] at the end. Takes ownership of the array, and wipes it."""
+        self.require_own()
+        if self._sections:
+            self._check_form(engine)
+            self._sections.append(rows)
+            self._used += rows.shape[1]
+            self._take_name(engine)
+        else:
+            self._put(engine, rows, -1)
+            rows.fill(0)
+
+    def _put(self, engine: Engine, rows: NDArray[Any], position: int) -> None:
+        """Copies shares to ``position``, or to the end."""
+        parts, width = engine.share_parts, engine.element_bytes // 8
+        if self._words is None:
+            self._words, self._width = np.zeros((parts, rows.shape[1]), dtype=np.uint64), width
+            self.mac_key = _mac_key(engine)
+            if self.mac_key is not None:
+                self.key_tests = [engine.key_test()]
+            self._take_name(engine)
+        self._check_form(engine)
+        start = self._used if position < 0 else position * width
+        end = start + rows.shape[1]
+        self._reserve(end)
+        assert self._words is not None
+        self._words[:, start:end] = rows
+        self._used = max(self._used, end)
+        self._take_name(engine)
+
+    def append_joint(self, protocol: str, domain: str, shares: bytearray, parts: int, name: bytes | None = None) -> None:
+        """Stores shares of joint integers (``JointIntegers.shares``) at the end, and wipes ``shares``. Elements have one word, shares ``parts`` elements. ``name``
+        (``JointIntegers.name``): where runs have names, those of all draws and runs whose shares are here become one name, a hash that the next engine compares.
+        For protocols without MACs."""
+        can = PROTOCOLS[protocol]
+        if can.macs or (name is not None) != can.names_runs:
+            raise ProgramError(
+                f"joint integers {'without a' if name is None else 'with the'} name of their draw are not stored with shares of {protocol}"
+            )
+        if self.exists and can.names_runs and not self.key_tests:
+            raise ProgramError(NO_NAME)
+        self.bind(protocol, domain)
+        data = np.frombuffer(shares, dtype="<u8")
+        rows = data.reshape(parts, -1)
+        if self._words is None:
+            self._words, self._width = np.zeros((rows.shape[0], rows.shape[1]), dtype=np.uint64), 1
+        start = self._used
+        self._reserve(start + rows.shape[1])
+        self._words[:, start : start + rows.shape[1]] = rows
+        self._used = start + rows.shape[1]
+        data.fill(0)
+        if name is not None:
+            names = b"".join(test.tobytes() for test in self.key_tests) + name
+            joined = hashlib.sha256(b"keyquorum joint integers at" + start.to_bytes(8, "little") + names).digest()
+            self.key_tests, self._compared, self._renamed = [np.frombuffer(joined[: len(name)], dtype=np.uint8).copy()], None, True
+
+    def replace(self, other: Persistence) -> None:
+        """Takes over the shares of ``other``, which is empty afterwards."""
+        self.wipe()
+        self._words, self._used, self._width, self._of = other._words, other._used, other._width, other._of
+        self.mac_key, self.key_tests, self._renamed = other.mac_key, other.key_tests, other._renamed
+        other._words, other._used, other._of, other.mac_key, other.key_tests = None, 0, None, None, []
+
+    def wipe(self) -> None:
+        """Overwrites the shares with zeros and removes them."""
+        words, self._words, self._used, self._of = getattr(self, "_joined", None), None, 0, None
+        key, self.mac_key = getattr(self, "mac_key", None), None
+        key_tests, self.key_tests = getattr(self, "key_tests", []), []
+        self._compared = None
+        for secret in (words, key, *key_tests):
+            if secret is not None and secret.flags.writeable:
+                secret.fill(0)
+
+    def _reserve(self, end: int) -> None:
+        assert self._words is not None
+        parts, capacity = self._words.shape
+        if end > capacity:
+            grown = np.zeros((parts, max(end, capacity + capacity // 2)), dtype=np.uint64)
+            grown[:, : self._used] = self._words[:, : self._used]
+            if self._words.flags.writeable:
+                self._words.fill(0)
+            self._words = grown
+        elif not self._words.flags.writeable:
+            self._words = self._words.copy()
+
+    def _check_form(self, engine: Engine) -> None:
+        self.require_own()
+        if self._parts != engine.share_parts or self._width * 8 != engine.element_bytes:
+            raise ProgramError(
+                f"the share file holds shares of {self._parts} parts of {8 * self._width} bytes, "
+                f"{engine.protocol} over {engine.domain} has {engine.share_parts} of {engine.element_bytes}: "
+                "use one share file per protocol and domain"
+            )
+        self.bind(engine.protocol, engine.domain)
+        if PROTOCOLS[engine.protocol].names_runs:
+            self.compare_names(engine)
+        key = _mac_key(engine)
+        if key is None:
+            return
+        if self.mac_key is not None and not np.array_equal(self.mac_key, key):
+            raise ProgramError(
+                f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
+                "use the shares where they were made, by the committee and the backend that made them"
+            )
+        if not self.key_tests:
+            raise ProgramError(NO_KEY_TEST)
+        for key_test in self.key_tests:
+            engine.test_stored_keys(key_test)
+
+    def compare_names(self, engine: Engine) -> None:
+        """Compares the name of the run that stored these shares with all parties, who must have shares of the same run, or none. Once an engine.
+        Raises StoreError if they differ, ProgramError if these shares have no name."""
+        if self._compared is engine:
+            return
+        if self.exists and not self.key_tests:
+            raise ProgramError(NO_NAME)
+        engine.test_stored_keys(self.key_tests[0] if self.exists else np.empty(0, dtype=np.uint8))
+        self._compared = engine
+
+    def _take_name(self, engine: Engine) -> None:
+        """Shares that were changed have the name of the run that changed them: it had compared the old name."""
+        if PROTOCOLS[engine.protocol].names_runs:
+            self.key_tests, self._compared, self._renamed = [engine.key_test()], engine, True
+
+    def name_anew(self, engine: Engine) -> bool:
+        """Gives shares that were changed a new name, which is tossed by all parties, for the file that is written next. False if they were not changed: then they
+        have the name of their file, and nothing is sent."""
+        if not self._renamed:
+            return False
+        self.key_tests, self._compared, self._renamed = [engine.renew_key_test()], engine, False
+        return True
+
+    def _check_range(self, start: int, count: int) -> None:
+        if start < 0 or count < 0 or start + count > self.length:
+            raise CompilerError(f"reading shares {start} to {start + count - 1}, but the share file ends after {self.length}: check the position")
+
+
+def _mac_key(engine: Engine) -> Words | None:
+    """An engine's share of the MAC key."""
+    key: bytes | None = engine.mac_key
+    return None if key is None else np.frombuffer(key, dtype="<u8").astype(np.uint64)
+
+
+@contextmanager
+def wiped_on_failure(*shares: Persistence) -> Iterator[None]:
+    """Overwrites shares if what follows fails: a traceback may keep them alive."""
+    try:
+        yield
+    except BaseException:
+        for share in shares:
+            share.wipe()
+        raise
