@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model import published
 from keyquorum.model.chosen_committees import ADDITIVE, ADDITIVE_RING
 from keyquorum.model.plain import Json
@@ -71,7 +71,7 @@ class Runs:
         """A program modulo the prime."""
         return self.context.backend.run(ADDITIVE, FIELD, call, **rest).words
 
-    def lift(self, shares: Persistence, size: int, bits: int) -> None:
+    def lift(self, shares: ShareVector, size: int, bits: int) -> None:
         """Lifts shares from the ring to the field."""
         masks = self.uniform(1 << (bits + MASK_BITS), size)
         opening = lift_open(contributors=self.parties, size=size, b=bits, lam=MASK_BITS, modulus=1 << 64)
@@ -101,7 +101,7 @@ def _z2_poly(runs: Runs, size: int) -> None:
 
 
 def _z2_bits(runs: Runs, size: int) -> None:
-    shares = Persistence()
+    shares = ShareVector()
     runs.ring(z2_to_zq(contributors=runs.parties, size=size, method="bits"), private=runs.uniform(2, size), persistence=shares)
     runs.lift(shares, size, 1)
 
@@ -110,7 +110,7 @@ def _z3(method: Literal["bilinear", "poly", "bits"]) -> Callable[[Runs, int], No
     def run(runs: Runs, size: int) -> None:
         trits = runs.uniform(3, size)
         if method == "bits":
-            shares, indicators = Persistence(), np.concatenate([trits == 1, trits == 2]).astype(np.int64)
+            shares, indicators = ShareVector(), np.concatenate([trits == 1, trits == 2]).astype(np.int64)
             runs.ring(z3_to_zq(contributors=runs.parties, size=size, method=method), private=indicators, persistence=shares)
             runs.lift(shares, size, 2)
         else:
@@ -126,7 +126,7 @@ def _zq(runs: Runs, size: int) -> None:
 
 
 def _zq_mask(runs: Runs, size: int) -> None:
-    shares = Persistence.from_words(runs.uniform(Q60, size).astype(np.uint64).reshape(1, -1))
+    shares = ShareVector.from_words(runs.uniform(Q60, size).astype(np.uint64).reshape(1, -1))
     runs.field(zq_to_z2_mask(size=size, q=Q60, out=0, adder="ripple"), persistence=shares)
 
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from keyquorum._engine import Engine, EngineError
 from keyquorum.backends import check_backend
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.block_types import typed_values
 from keyquorum.fhe.errors import (
     SealFormatError,
@@ -626,7 +626,6 @@ __all__ = [
     "Party",
     "PartyError",
     "PartyInterrupted",
-    "Persistence",
     "PhaseReport",
     "PolicyError",
     "PoolCannotGrow",
@@ -649,6 +648,7 @@ __all__ = [
     "SealRequest",
     "SecretVector",
     "SecurityWarning",
+    "ShareVector",
     "UnknownParameterSetError",
     "ValuesError",
     "address",

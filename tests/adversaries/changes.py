@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from keyquorum._engine import Session
 from keyquorum.backends.base import OpeningMasks
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.sharing.randomness import HALF_BITS
 from numpy.typing import NDArray
 
@@ -116,7 +116,7 @@ class Deviation:
         changed.flat[0] ^= 1
         return changed
 
-    def stored(self, shares: Persistence) -> None:
+    def stored(self, shares: ShareVector) -> None:
         """Shares of a file as the party uses them: the lowest bit of the first one and of the last one is another, in each part."""
         if shares.length and self._now("shares"):
             for place in {0, shares.words.shape[1] - 1}:
@@ -124,7 +124,7 @@ class Deviation:
                 shares.words[:, place] ^= np.uint64(1)
                 self._changed.append((shares.words[:, place].copy(), right))
 
-    def undo(self, shares: Persistence) -> None:
+    def undo(self, shares: ShareVector) -> None:
         """Words that :meth:`stored` changed as they were before, wherever they are now: for a judge of results."""
         for changed, right in self._changed:
             for place in np.flatnonzero((shares.words == changed[:, None]).all(axis=0)):

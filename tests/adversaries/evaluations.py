@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from keyquorum._engine import CheckError
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError
 from keyquorum.parties.context import PartyContext
@@ -62,7 +62,7 @@ class Evaluation:
         session.compare("end of the evaluation", bytes(32))
         return value, wanted
 
-    def _opened(self, session: Any, key: Persistence) -> list[int]:
+    def _opened(self, session: Any, key: ShareVector) -> list[int]:
         """The key, at all parties: it is of this run alone."""
         wide = key.element_words == 2
         found: dict[int, list[int]] = {}
@@ -75,7 +75,7 @@ class Evaluation:
         sums = [sum(column) for column in zip(*found.values(), strict=True)]
         return [v % self.parameters.prime for v in sums] if isinstance(self.parameters, LegendreParameters) else sums
 
-    def _by_copies(self, context: PartyContext, key: Persistence) -> bytes:
+    def _by_copies(self, context: PartyContext, key: ShareVector) -> bytes:
         inner, held = inner_of(self.parameters), held_by(self.committee, context.party)
         points = np.frombuffer(self.bodies[context.party], np.uint8).reshape(len(held), 1, BLOCK)
         values = inner.evaluated(context, key, points, [1], b"a block")
@@ -88,7 +88,7 @@ class Evaluation:
             answers = [b"".join(copies[number] for number in held_by(self.committee, party)) for party in range(self.committee.size)]
         return inner.combined(self.committee, answers, 1)
 
-    def _by_masks(self, context: PartyContext, key: Persistence) -> bytes:
+    def _by_masks(self, context: PartyContext, key: ShareVector) -> bytes:
         kept, words = make_masks(context, 1, 1, b"masks")
         answers = context.session.all_gather(words.astype("<u8").tobytes())
         if self.checked:

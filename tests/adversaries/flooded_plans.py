@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext, read_plaintext
 from keyquorum.model.committee import Committee
@@ -83,7 +83,7 @@ class Flooded(OnDealtKey):
         terms = flooding_summands(self.committee.protocol, self.committee.size, self.committee.threshold)
         return DEVIATIONS * math.sqrt(terms) * POLICY.sigma(DEGREE)
 
-    def result(self, context: PartyContext, shares: list[Persistence]) -> list[int] | None:
+    def result(self, context: PartyContext, shares: list[ShareVector]) -> list[int] | None:
         """See :class:`OnDealtKey`."""
         results = decrypt(context, self.info(), shares, [self.ciphertext], self.receiver)
         return None if results is None else coefficients(self.parameters, results[0].plaintext)

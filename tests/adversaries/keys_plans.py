@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from keyquorum._engine import CheckError
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe import _arith
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, public_noise
 from keyquorum.fhe.parameters import ParameterSet
@@ -67,7 +67,7 @@ class Generation:
         opened = [self._opened(session, deviation, share, vector.domain) for share, vector in judged] if self.committee.authenticated else []
         return Made(dict(material.public), material, [share.words.copy() for share in material.shares], opened)
 
-    def _opened(self, session: Any, deviation: Deviation, share: Persistence, domain: str) -> Words | None:
+    def _opened(self, session: Any, deviation: Deviation, share: ShareVector, domain: str) -> Words | None:
         """With MACs honest parties do not determine a secret by their shares alone: it is opened, with the check of its MACs, from the shares that all should have. None if that fails."""
         protocol = self.committee.ring_protocol if domain.startswith("Z2^") else self.committee.field_protocol
         judged = share.copy()

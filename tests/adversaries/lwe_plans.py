@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweCiphertexts, encrypt
 from keyquorum.fhe.lwe_sets import LweParameters
 from keyquorum.model.committee import Committee
@@ -54,7 +54,7 @@ class LweDecryption(OnDealtKey):
             key_id="0" * 32, parameters=self.parameters, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold
         )
 
-    def result(self, context: PartyContext, shares: list[Persistence]) -> list[int] | None:
+    def result(self, context: PartyContext, shares: list[ShareVector]) -> list[int] | None:
         """See :class:`OnDealtKey`."""
         if self.pooled:
             pool_of_all(context, variant_for(context.committee, self.rounding, self.parameters, WIDTH, LEVELS), self.ciphertexts.count)

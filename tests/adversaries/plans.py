@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from keyquorum.backends.base import ONCE, ProgramOutput
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.committee import Committee, Party
@@ -50,10 +50,10 @@ FIELD_OF_TOYS = f"F_{Q}"
 """Noise bits, message bits and length of the vectors of single programs."""
 
 
-def dealt(session: Any, protocol: str, domain: str, threshold: int | None, dealer: int, values: Ints) -> Persistence:
+def dealt(session: Any, protocol: str, domain: str, threshold: int | None, dealer: int, values: Ints) -> ShareVector:
     """Shares of ``values`` that an honest party deals."""
     engine = session.engine(protocol, domain, "deal", threshold, None)
-    shares = Persistence()
+    shares = ShareVector()
     shares.write(engine, engine.export(engine.input(dealer, len(values), values if session.party == dealer else None)))
     return shares
 
@@ -189,7 +189,7 @@ class OnDealtKey:
         """Metadata of the key."""
         raise NotImplementedError
 
-    def result(self, context: PartyContext, shares: list[Persistence]) -> list[int] | None:
+    def result(self, context: PartyContext, shares: list[ShareVector]) -> list[int] | None:
         """What the receiver gets."""
         raise NotImplementedError
 
@@ -242,12 +242,12 @@ class Decryption(OnDealtKey):
         """See :class:`OnDealtKey`."""
         return key_info(self)
 
-    def result(self, context: PartyContext, shares: list[Persistence]) -> list[int] | None:
+    def result(self, context: PartyContext, shares: list[ShareVector]) -> list[int] | None:
         """See :class:`OnDealtKey`."""
         found = self.decrypted(context, self.info(), shares)
         return None if found is None else [int(word) for word in found]
 
-    def decrypted(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence]) -> Sequence[int] | None:
+    def decrypted(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector]) -> Sequence[int] | None:
         """The coefficients at the receiver."""
         purpose = "a toy" if self.pooled else ""
         if self.pooled:
@@ -354,7 +354,7 @@ def decryption_in_ring(parties: int, receiver: int = 0, pooled: bool = False) ->
 class OfInputs(Decryption):
     """The same with random bits that two parties input, modulo 2^k and once more modulo t, as semi-honest committees do: what joint integers take the place of."""
 
-    def decrypted(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence]) -> Sequence[int] | None:
+    def decrypted(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector]) -> Sequence[int] | None:
         """See :meth:`Decryption.decrypted`."""
         q, t = self.parameters.coeff_modulus[0], self.parameters.plain_modulus
         group, names = RoundingGroup.of(context, self.committee.threshold, self.receiver), [shares[0].key_tests[0]]
@@ -363,7 +363,7 @@ class OfInputs(Decryption):
         low, residues = scaled_words(group, u, q, t, length)
         high = high_words(low, residues, t, length)
         # l and two bits, for three summands
-        with group.ring(length + 2).shares(Persistence.from_words(low)) as ring, group.field(t).shares(Persistence.from_words(high)) as field:
+        with group.ring(length + 2).shares(ShareVector.from_words(low)) as ring, group.field(t).shares(ShareVector.from_words(high)) as field:
             ring.named("ring", names)
             field.named("field", names)
             words = _carry(ContributedNumbers, group, ring, field, length)

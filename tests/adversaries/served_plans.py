@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from keyquorum._engine import CheckError
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.errors import PartyError
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pool_variants import pool_group, variant_for
@@ -26,7 +26,7 @@ from .plans import Decryption, InRing, decryption, decryption_in_ring, pool_of_a
 from .runner import Plan
 
 
-def shared_messages(scheme: Any, plan: Any, context: PartyContext, shares: list[Persistence], content: object, count: int) -> list[list[int]]:
+def shared_messages(scheme: Any, plan: Any, context: PartyContext, shares: list[ShareVector], content: object, count: int) -> list[list[int]]:
     """This party's shares [parts, count] of the messages, as :meth:`.ServedKey.run` makes them."""
     variant = variant_for(context.committee, plan.rounding, plan.parameters, WIDTH, LEVELS)
     pool_of_all(context, variant, count)
@@ -54,7 +54,7 @@ def messages(plan: Any, results: dict[int, Any], modulus: int) -> tuple[list[int
 class ServedLwe(LweDecryption):
     """Of LWE ciphertexts."""
 
-    def result(self, context: PartyContext, shares: list[Persistence]) -> Any:
+    def result(self, context: PartyContext, shares: list[ShareVector]) -> Any:
         """See :class:`.OnDealtKey`."""
         return shared_messages(LWE, self, context, shares, self.ciphertexts, COUNT)
 
@@ -72,7 +72,7 @@ class ServedLwe(LweDecryption):
 class ServedSeal(Decryption):
     """Of a ciphertext of BFV."""
 
-    def result(self, context: PartyContext, shares: list[Persistence]) -> Any:
+    def result(self, context: PartyContext, shares: list[ShareVector]) -> Any:
         """See :class:`.OnDealtKey`."""
         return shared_messages(SEAL, self, context, shares, self.ciphertext, self.parameters.ring_degree)
 
@@ -85,7 +85,7 @@ class ServedSeal(Decryption):
 
 
 def padded_messages(
-    scheme: Any, plan: Any, context: PartyContext, shares: list[Persistence], content: object, count: int, checked: bool
+    scheme: Any, plan: Any, context: PartyContext, shares: list[ShareVector], content: object, count: int, checked: bool
 ) -> list[int]:
     """What a receiver takes that gets the answers of all parties, as :meth:`.PaddedServedKey.run` makes them. ``checked``: whether it checks them."""
     variant = variant_for(context.committee, plan.rounding, plan.parameters, WIDTH, LEVELS)
@@ -118,7 +118,7 @@ class PaddedLwe(LweDecryption):
 
     checked: bool = True
 
-    def result(self, context: PartyContext, shares: list[Persistence]) -> list[int]:
+    def result(self, context: PartyContext, shares: list[ShareVector]) -> list[int]:
         """See :class:`.OnDealtKey`."""
         return padded_messages(LWE, self, context, shares, self.ciphertexts, COUNT, self.checked)
 
@@ -129,7 +129,7 @@ class PaddedSeal(InRing):
 
     checked: bool = True
 
-    def result(self, context: PartyContext, shares: list[Persistence]) -> list[int]:
+    def result(self, context: PartyContext, shares: list[ShareVector]) -> list[int]:
         """See :class:`.OnDealtKey`."""
         return padded_messages(SEAL, self, context, shares, self.ciphertext, self.parameters.ring_degree, self.checked)
 

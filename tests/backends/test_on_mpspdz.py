@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum.backends.mpspdz import Checkout, Given, MpSpdzRun, Players, Way, run_program
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe import seal
 from keyquorum.model.errors import BurnedKeyError, PartyError, ProgramError
 from keyquorum.model.links import parse
@@ -82,7 +82,7 @@ def lagrange(points: list[int], q: int) -> list[int]:
     return weights
 
 
-def put_together(protocol: str, domain: str, shares: list[Persistence]) -> list[int]:
+def put_together(protocol: str, domain: str, shares: list[ShareVector]) -> list[int]:
     """The secrets of all parties' share files, by arithmetic in clear text; checks redundant shares."""
     m, n = modulus(domain), len(shares)
     words = [[[int(w) for w in row] for row in s.words] for s in shares]

@@ -22,7 +22,7 @@ from keyquorum.backends.base import Mode
 from keyquorum.backends.mpspdz import commands, executable, party
 from keyquorum.backends.mpspdz.checkout import Checkout
 from keyquorum.backends.mpspdz.party import MpSpdz
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.errors import BackendError, BurnedKeyError, CommitteeError, ParameterError, PartyError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.programs import Call, Segment
@@ -71,8 +71,8 @@ def failure(tmp_path: Path, program: str, **options: Any) -> str:
 
 
 def test_inputs_outputs_shares_and_costs(tmp_path: Path) -> None:
-    def job(context: PartyContext, source: Path) -> tuple[ProgramOutput, Persistence, Any]:
-        shares = Persistence.from_words(np.array([[3, 5 + context.party]], dtype=np.uint64))
+    def job(context: PartyContext, source: Path) -> tuple[ProgramOutput, ShareVector, Any]:
+        shares = ShareVector.from_words(np.array([[3, 5 + context.party]], dtype=np.uint64))
         with context.phase("one"):
             output = context.backend.run(
                 "semi", FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])],
@@ -397,7 +397,7 @@ def with_shares(before: Any, results: list[Any], name: str = "semi") -> Callable
     """A job that runs with a share file of these words, by party, and stores the file afterwards, also after a failure."""
 
     def job(context: PartyContext, source: Path) -> Any:
-        shares = Persistence.from_words(np.array([before[context.party]], dtype=np.uint64))
+        shares = ShareVector.from_words(np.array([before[context.party]], dtype=np.uint64))
         results[context.party] = shares
         return context.backend.run(
             name, FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])], persistence=shares
@@ -454,7 +454,7 @@ def test_share_files_before_a_run_that_do_not_fit(tmp_path: Path) -> None:
     assert "a share file of 3 shares" in text and "a share file of 2 shares" in text and "give all the share files of the same run" in text
 
     def one_has_none(context: PartyContext, source: Path) -> Any:
-        return context.backend.run("semi", FIELD, Call(str(source)), persistence=Persistence() if context.party else None)
+        return context.backend.run("semi", FIELD, Call(str(source)), persistence=ShareVector() if context.party else None)
 
     assert "no share file" in failure(tmp_path, started, job=one_has_none, folder=tmp_path / "mp")
     assert not (tmp_path / "started").exists()

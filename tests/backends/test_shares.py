@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from keyquorum.backends.mpspdz.shares import decode, encode, header, mac_key_path, mac_key_text, word_domain
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import ParameterError, ProgramError
 
@@ -24,9 +24,9 @@ def domains(protocol: str) -> list[Domain]:
     return [Domain.parse(f"F_{q}") for q in (65537, 68719403009, Q60, (1 << 61) - 1)]
 
 
-def made(protocol: str, domain: Domain, values: list[list[int]], key: int = 0) -> Persistence:
+def made(protocol: str, domain: Domain, values: list[list[int]], key: int = 0) -> ShareVector:
     """Shares with the components given."""
-    shares = Persistence.from_words(np.array(values, dtype=np.uint64), FORMS[protocol][1])
+    shares = ShareVector.from_words(np.array(values, dtype=np.uint64), FORMS[protocol][1])
     if protocol in ("spdz2k", "mascot"):
         shares.mac_key = np.array([key], dtype=np.uint64)
     return shares
@@ -109,7 +109,7 @@ def test_shares_of_another_form_are_refused() -> None:
 def test_shares_of_another_protocol_or_domain_are_refused() -> None:
     """For shares from files and from engines. Shares that a plan computed belong to the protocol and domain under which they are first written."""
     ring, field = Domain.parse("Z2^64"), Domain.parse(f"F_{Q60}")
-    shares = Persistence.from_words(np.array([[1, 2, 3]], dtype=np.uint64))
+    shares = ShareVector.from_words(np.array([[1, 2, 3]], dtype=np.uint64))
     data = encode("semi", field, shares)
     for bound in (shares, decode("semi", field, data)):
         for protocol, domain in (("semi2k", ring), ("shamir", field), ("semi", Domain.parse("F_65537"))):

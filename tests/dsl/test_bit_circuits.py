@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import KeptEngine, Persistence, ProgramIO
+from keyquorum.dsl import KeptEngine, ProgramIO, ShareVector
 from keyquorum.dsl.errors import CompilerError
 from keyquorum.dsl.values.bit_circuits import traced
 from keyquorum.model.resources import resource_folder
@@ -162,7 +162,7 @@ def test_recordings_repeat_circuits_and_look_ups(tmp_path: Path) -> None:
     for number in range(5):
         x, r = rng.integers(0, 2, (2, 3)), rng.integers(0, 2, 3)
         hot = np.array([1 - r, r])
-        shares = Persistence()
+        shares = ShareVector()
         shares.write(made, made.export(made.input(0, 12, np.concatenate([x.ravel(), hot.ravel()]))))
         io = ProgramIO(persistence=shares)
         kept.run(path, [], io)

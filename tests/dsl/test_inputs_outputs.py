@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import Persistence, ProgramIO, load_shares, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, load_shares, run_program
 from keyquorum.model.errors import ProgramError
 
 from .running import ALL, EMULATE, FIELD, Q60, REP_FIELD, RING, SEMI, SEMI_2K, SHAMIR, Backend, name, printed, run
@@ -138,7 +138,7 @@ def test_share_files(tmp_path: Path, backend: Backend) -> None:
     assert printed(tmp_path, READ, backend, persistences=[f.copy() for f in files]) == READ_PRINTED
     assert all(f.length == 13 for f in files)
     for file in files:
-        twin = Persistence.from_export(file.export(), file.words.shape[0], 16 if backend[2] == "Z2^72" else 8)
+        twin = ShareVector.from_export(file.export(), file.words.shape[0], 16 if backend[2] == "Z2^72" else 8)
         assert twin.export(3, 5) == file.export(3, 5) and twin.length == 13
     file = files[0]
     assert "13" in repr(file) and str(file.words[0, 0]) not in repr(file).replace("13", "")
@@ -185,15 +185,15 @@ def test_shares_of_another_protocol_or_domain_are_refused(tmp_path: Path, first:
     files[0].bind(second[0], second[2])  # empty: may become anything
 
 
-def unnamed(words: list[np.ndarray], backend: Backend, folder: Path) -> list[Persistence]:
+def unnamed(words: list[np.ndarray], backend: Backend, folder: Path) -> list[ShareVector]:
     """Share files of words that a plan computed: the first engine that reads them fixes protocol and domain."""
-    files = [Persistence.from_words(w.copy()) for w in words]
+    files = [ShareVector.from_words(w.copy()) for w in words]
     run(folder, "x = sint.read_from_file(0, size=1)[1][0]", backend, persistences=files)
     return files
 
 
-def replaced(made: list[Persistence]) -> list[Persistence]:
-    files = [Persistence() for _ in made]
+def replaced(made: list[ShareVector]) -> list[ShareVector]:
+    files = [ShareVector() for _ in made]
     for file, other in zip(files, made, strict=True):
         file.replace(other.copy())
     return files
@@ -249,7 +249,7 @@ def test_sections_are_read_without_widening(tmp_path: Path) -> None:
         print_ln('%s', table.get(regint([1, 1])).reveal())
         sint.write_to_file(sint([5]))
     """
-    file = Persistence.from_sections(parts)
+    file = ShareVector.from_sections(parts)
     assert printed(tmp_path, source, persistences=[file]) == ["[31, 31]"]
     assert file.length == 8 and file.tail(1).tolist() == [[5]]
     assert printed(tmp_path, "print_ln('%s', sint.read_from_file(1, size=7)[1][0].reveal())", persistences=[file]) == ["[2, 30, 31, 32, 1, 0, 5]"]
@@ -275,10 +275,10 @@ def test_public_words_come_in_any_pieces(tmp_path: Path) -> None:
 def test_words_of_a_plan(tmp_path: Path) -> None:
     """Shares that local computation made: every party's component vectors."""
     parts = np.array([[5, 6, 7]], dtype=np.uint64)
-    persistence = Persistence.from_words(parts.copy())
+    persistence = ShareVector.from_words(parts.copy())
     assert printed(tmp_path, "print_ln('%s', sint.read_from_file(0, size=3)[1][0].reveal())", persistences=[persistence]) == ["[5, 6, 7]"]
     with pytest.raises(ValueError, match="matrix"):
-        Persistence.from_words(np.zeros(3))
+        ShareVector.from_words(np.zeros(3))
 
 
 FOLDER = """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import Persistence, ProgramIO
+from keyquorum.dsl import ProgramIO, ShareVector
 from keyquorum.dsl.recording.recorded import RecordedNumbers
 from keyquorum.dsl.recording.recorder import Recorder
 
@@ -44,7 +44,7 @@ def replayed(domain: str, operation: Callable[[_engine.Engine, Any], _engine.Val
     assert recording is not None, recorder.failure
     recorder.close()
     for numbers in (np.arange(16, dtype=np.int64), np.random.default_rng(5).integers(-(1 << 40), 1 << 40, 16)):
-        [(_, _, found)] = recording.play(engine, Persistence(), words(), [numbers], print)
+        [(_, _, found)] = recording.play(engine, ShareVector(), words(), [numbers], print)
         assert np.array_equal(found, result(numbers))
 
 
@@ -85,7 +85,7 @@ def test_operations_on_recorded_numbers_are_numpy_s(what: str) -> None:
     assert recording is not None, recorder.failure
     engine = recorder.engine
     for numbers in runs_of:
-        [(player, personal, found)] = recording.play(engine, Persistence(), words(), [numbers], print)
+        [(player, personal, found)] = recording.play(engine, ShareVector(), words(), [numbers], print)
         with np.errstate(over="ignore"):
             assert (player, personal) == (None, False) and found.tolist() == OPERATIONS[what](numbers).tolist()
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import KeptEngine, Persistence, ProgramIO
+from keyquorum.dsl import KeptEngine, ProgramIO, ShareVector
 from keyquorum.dsl.control import imports
 from keyquorum.dsl.recording import kept
 from keyquorum.dsl.recording.recording import Recording
@@ -132,7 +132,7 @@ ON_BITS = {
 
 def shares(run: int, party: int) -> dict[str, Any]:
     """Of additive sharing."""
-    made = Persistence.from_words(np.random.default_rng([run, party, 9]).integers(0, 1000, (1, 6), dtype=np.uint64))
+    made = ShareVector.from_words(np.random.default_rng([run, party, 9]).integers(0, 1000, (1, 6), dtype=np.uint64))
     return {**inputs(run, party), "persistence": made}
 
 
@@ -353,7 +353,7 @@ def test_nothing_of_a_recorded_run_waits_for_python_s_search_for_cycles(tmp_path
     gc.disable()
     try:
         for _ in range(4):
-            share = Persistence.from_words(np.arange(4, dtype=np.uint64).reshape(1, 4))
+            share = ShareVector.from_words(np.arange(4, dtype=np.uint64).reshape(1, 4))
             gone = weakref.ref(share)
             engine.run(tmp_path / "program.mpc", [], ProgramIO(persistence=share))
             del share
@@ -384,7 +384,7 @@ def test_shares_that_are_not_aligned_in_memory_are_refused() -> None:
     misaligned = np.frombuffer(bytearray(1 + 4 * 6), "<u4", 6, 1).reshape(1, 6)
     assert not misaligned.flags.aligned
     with pytest.raises(ValueError, match="not aligned in memory: copy it"):
-        Persistence.from_sections([misaligned.copy(), misaligned])
+        ShareVector.from_sections([misaligned.copy(), misaligned])
     engine = _engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test")
     empty = _engine.Recording.of(_engine.Recorder())
     assert empty is not None
@@ -407,7 +407,7 @@ def test_outputs_of_played_programs_are_those_of_the_program(tmp_path: Path) -> 
     def one(session: _engine.Session) -> tuple[list[list[list[int]]], list[int], bool]:
         kept_engine, seen, stored = KeptEngine(session.engine("semi2k", "Z2^64", "test")), [], []
         for i in range(4):
-            shares = Persistence.from_words(np.full((1, 3), 10, np.uint64))
+            shares = ShareVector.from_words(np.full((1, 3), 10, np.uint64))
             private = np.arange(3 * (session.party == 0), dtype=np.int64) + i
             written = kept_engine.outputs(tmp_path / "program.mpc", (), private, (), shares)
             seen.append([words.tolist() for words in written])
@@ -429,7 +429,7 @@ def test_share_files_that_a_program_leaves_alone_may_be_of_any_form(tmp_path: Pa
     (tmp_path / "program.mpc").write_text("from Compiler.types import *\ncint(7, size=2).binary_output()\n")
     engine = KeptEngine(_engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test"))
     for _ in range(4):
-        engine.run(tmp_path / "program.mpc", [], ProgramIO(persistence=Persistence.from_words(np.ones((2, 3), dtype=np.uint64))))
+        engine.run(tmp_path / "program.mpc", [], ProgramIO(persistence=ShareVector.from_words(np.ones((2, 3), dtype=np.uint64))))
 
 
 def test_another_version_of_the_program_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from keyquorum import _engine
 from keyquorum.backends.base import Mode, OpeningMasks
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import lwe_parameters
 from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.parties.context import PartyContext
@@ -316,7 +316,7 @@ def test_who_may_defer_checks() -> None:
         assert backend is not None
         masks = OpeningMasks(np.zeros((2, 2), dtype=np.uint64))
         with pytest.raises(ProgramError, match="round_mask: its checks cannot be deferred"):
-            backend.run("spdz2k", "Z2^64", Call("round_mask", [1, 4]), persistence=Persistence(), mode=Mode(masks=masks))
+            backend.run("spdz2k", "Z2^64", Call("round_mask", [1, 4]), persistence=ShareVector(), mode=Mode(masks=masks))
         engine = party.session.engine("spdz2k", "Z2^64", "stored", party.session.parties - 1, None)
         with pytest.raises(_engine.EngineError, match="test the keys first"):
             engine.give_random(np.ones(32, dtype=np.uint8), 1)

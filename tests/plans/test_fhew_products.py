@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine, api
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 from keyquorum.dsl.context import current
 from keyquorum.dsl.values.secret import sint
 from keyquorum.fhe.fhew import KINDS, body_residues
@@ -135,7 +135,7 @@ def test_openings_of_the_program_have_degree_t(monkeypatch: pytest.MonkeyPatch, 
 
     def one(session: Any) -> None:
         engine = session.engine(protocol, f"F_{Q}", "deal", None, None)
-        share = Persistence()
+        share = ShareVector()
         values = np.concatenate([z, s, e]).astype(np.int64)
         share.write(engine, engine.export(engine.input(0, values.size, values if session.party == 0 else None)))
         own[session.party] = share.words[0, DEGREE : DEGREE + BITS].astype(object)

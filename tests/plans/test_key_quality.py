@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.keys import galois_element
 from keyquorum.fhe.noise import galois_noise, relin_noise, zero_encryption_noise
 from keyquorum.fhe.seal import context as seal_context
@@ -199,7 +199,7 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
         trits = uniform_trits(size)
         if honest is not None and context.party != honest:
             trits[:] = 0
-        persistence = Persistence()
+        persistence = ShareVector()
         private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if context.party < contributors else None
         context.backend.run(
             members.field_protocol,

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 from keyquorum.model.resources import program_path
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import rgsw_bodies
@@ -182,7 +182,7 @@ def test_openings_of_the_program_fit_every_secret(monkeypatch: pytest.MonkeyPatc
 
     def one(session: Any) -> None:
         engine = session.engine("shamir", f"F_{Q}", "deal", None, None)
-        share, values = Persistence(), np.concatenate([z, s, e.ravel()]).astype(np.int64)
+        share, values = ShareVector(), np.concatenate([z, s, e.ravel()]).astype(np.int64)
         share.write(engine, engine.export(engine.input(0, values.size, values if session.party == 0 else None)))
         own[session.party] = share.words[0].astype(object)
         engine = session.engine("shamir", f"F_{Q}", "rgsw_bodies", t, None)

@@ -13,7 +13,7 @@ import pytest
 from keyquorum import _engine, api
 from keyquorum.backends.base import ProgramOutput
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe import _arith
 from keyquorum.fhe._arith import is_prime
 from keyquorum.fhe.parameters import ParameterSet, Scheme, list_parameter_sets, load
@@ -116,7 +116,7 @@ def test_a_pool_is_for_keys_with_a_secret_in_the_ring(tmp_path: Path) -> None:
     info = replace(_made()[1][0].info, ring_secret=False)
 
     def job(context: PartyContext) -> Any:
-        share = Persistence()
+        share = ShareVector()
         return decrypt(context, info, [share], [_parsed()], 0, pool="a test")
 
     with pytest.raises(ParameterError, match="has no secret in the ring, which decryptions with a pool take: make a new key"):

@@ -16,7 +16,7 @@ import pytest
 from keyquorum import _engine, api
 from keyquorum.backends.base import Mode
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.parameters import load
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError, PolicyError
@@ -170,7 +170,7 @@ def shared_noise(kind: Kind, moduli: Sequence[int]) -> tuple[Ints, list[list[Int
         known.update(zip(noise.known, noise._noise.copy(), strict=True))
         shares = []
         for q in moduli:
-            stored = Persistence()
+            stored = ShareVector()
             noise.append_to(Run(context).field(q).shares(stored))
             shares.append(stored.words[:, -size:].copy())
         return shares

@@ -10,7 +10,7 @@ import pytest
 from keyquorum import api
 from keyquorum.backends.base import Mode
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LWE_SETS, encrypt, flooding_bits, lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
@@ -101,7 +101,7 @@ def test_triples_of_bits_are_not_converted_modulo_2() -> None:
     """Shares of bits are shares modulo 2: what `and_triples` stores is not converted, so only the ANDs talk."""
 
     def job(context: PartyContext) -> tuple[Any, int]:
-        made = Persistence()
+        made = ShareVector()
         cost = context.backend.run("semi2k", "Z2^1", and_triples(size=500, count=4), persistence=made).stats
         return made.words[0].reshape(4, 3, 500).copy(), cost["bytes_sent"] - cost["offline_bytes_sent"]
 
@@ -118,7 +118,7 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
         backend = context.backend
         assert isinstance(backend, Embedded)
         runs = [
-            backend.run("semi2k", "Z2^1", and_triples(size=size, count=4), persistence=Persistence(), mode=Mode(keep=True))
+            backend.run("semi2k", "Z2^1", and_triples(size=size, count=4), persistence=ShareVector(), mode=Mode(keep=True))
             for size in (500, 500, 500, 9000)
         ]
         [kept] = backend._kept.values()

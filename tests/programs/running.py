@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 from keyquorum.programs.header import header
 from numpy.typing import NDArray
 
@@ -95,17 +95,17 @@ def centred(values: Sequence[int] | NDArray[Any], modulus: int) -> Ints:
     return np.array([v - modulus if 2 * v >= modulus else v for v in reduced], dtype=np.int64)
 
 
-def _share(session: Any, backend: Backend, values: Ints | None) -> Persistence:
+def _share(session: Any, backend: Backend, values: Ints | None) -> ShareVector:
     if values is None or not len(values):
-        return Persistence()
+        return ShareVector()
     engine = session.engine(backend.protocol, backend.domain, "deal", None, SEED)
     secret = engine.input(0, len(values), values if session.party == 0 else None)
-    made = Persistence()
+    made = ShareVector()
     made.write(engine, engine.export(secret))
     return made
 
 
-def _open(session: Any, backend: Backend, persistence: Persistence, start: int) -> Ints:
+def _open(session: Any, backend: Backend, persistence: ShareVector, start: int) -> Ints:
     engine = session.engine(backend.protocol, backend.domain, "open", None, SEED)
     count = persistence.length - start
     if count <= 0:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 
 from tests.plans.distributions import bits_of, chi_square_p, smallest_p, uniform
 
@@ -38,12 +38,12 @@ def see(backend: Backend, program: str, words: list[Any], given: np.ndarray, pri
         io = ProgramIO(
             private_inputs=mine,
             public_inputs=[] if public is None else [public],
-            persistence=Persistence.from_words(np.stack(held).astype(np.uint64)),
+            persistence=ShareVector.from_words(np.stack(held).astype(np.uint64)),
         )
 
         class Sent(Watched):
             def open_to(self, a: Any, player: int) -> Any:
-                kept = Persistence()
+                kept = ShareVector()
                 kept.write(self._engine, self._engine.export(a))
                 shares.append(kept.words.copy())
                 return super().open_to(a, player)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keyquorum import _engine
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 
 from .costs import PROGRAMS, expected
 from .running import EMULATE_FIELD, REPLICATED_FIELD, SEED, SEMI_FIELD, SHAMIR_3, SHAMIR_5, VERIFIED_FIELD, Backend, at_every_party, run
@@ -51,14 +51,14 @@ def test_symbols_and_costs(backend: Backend, degree: int) -> None:
     assert [symbol(int(v) % backend.modulus, backend.modulus) for v in shared.shares] == out.public.tolist()
 
 
-def dealt(protocol: str, values: list[int], q: int) -> list[Persistence]:
+def dealt(protocol: str, values: list[int], q: int) -> list[ShareVector]:
     """Summands of values of any length, as each party's share file."""
     summands = [uniform(q, len(values)) for _ in range({1: 0, 3: 2}[ANY[protocol]])]
     summands.append([(v - sum(column)) % q for v, *column in zip(values, *summands, strict=True)])
     made = []
     for held in HELD[protocol]:
         raw = b"".join(b"".join(v.to_bytes(16, "little") for v in summands[number]) for number in held)
-        made.append(Persistence.from_words(np.frombuffer(raw, "<u8").reshape(len(held), -1), 2))
+        made.append(ShareVector.from_words(np.frombuffer(raw, "<u8").reshape(len(held), -1), 2))
     return made
 
 
@@ -120,7 +120,7 @@ def deviation(program: Path, q: int, f: int) -> float:
     count = 6200
     (session,) = _engine.local_sessions(1, 60.0)
     engine = session.engine("emulate", f"F_{q}", "hiding", None, SEED)
-    shares = Persistence()
+    shares = ShareVector()
     shares.write(engine, engine.export(engine.input(0, count + 1, np.array([0] + [f] * count))))
     run_program(engine, program, ["1", str(count), "1", "share", "0", "1"], ProgramIO(persistence=shares))
     seen = Counter(engine.read(engine.open(engine.import_(shares.export(count + 1, count), count))).tolist())
@@ -205,7 +205,7 @@ def test_keys_are_uniform_elements() -> None:
     made = []
     for _ in range(2):
         (session,) = _engine.local_sessions(1, 60.0)
-        engine, shares = session.engine("emulate", f"F_{MERSENNE}", "keys"), Persistence()
+        engine, shares = session.engine("emulate", f"F_{MERSENNE}", "keys"), ShareVector()
         run_program(engine, PROGRAMS / "legendre_keys.mpc", ["256", "2"], ProgramIO(persistence=shares))
         raw = shares.export(0, 512)
         made.append([int.from_bytes(raw[i : i + 16], "little") for i in range(0, len(raw), 16)])

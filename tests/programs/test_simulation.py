@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 from scipy import stats
 
 from tests.long import LONG
@@ -90,7 +90,7 @@ def see(program: str, backend: Backend, z: Sequence[int], destination: str, mask
         engine = session.engine(backend.protocol, backend.domain, "deal", None)
         values = np.asarray(z, dtype=np.int64)
         dealt = engine.input(0, COUNT, values if session.party == 0 else None)
-        persistence = Persistence()
+        persistence = ShareVector()
         persistence.write(engine, engine.export(dealt))
         for name, words in masks_of(program, backend is MAC_RING):
             engine = session.engine(backend.protocol, backend.domain, name, None)

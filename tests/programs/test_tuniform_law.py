@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import _engine, api
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 from keyquorum.fhe.lwe_sets import TFHE_SETS
 from keyquorum.model.resources import program_path
 from keyquorum.schemes.tfhe import keygen
@@ -30,13 +30,13 @@ def by_carries(b: int) -> NDArray[np.int64]:
     length, committee = b + 1, api.in_process_committee(3, "rep-field")
 
     def one(session: Any) -> NDArray[np.int64]:
-        engine, made = session.engine("ring", "Z2^64", "sample_carries", 1, b"sixteen bytes, 1"), Persistence()
+        engine, made = session.engine("ring", "Z2^64", "sample_carries", 1, b"sixteen bytes, 1"), ShareVector()
         run_program(engine, program_path("sample_carries"), [str(SAMPLES), str(length)], ProgramIO(persistence=made))
         stats = engine.stats()
         assert stats["rounds"] == expected("sample_carries", "rounds", "ring", 3, 1, "Z2^64", {"size": SAMPLES, "length": length})
         e = carried(made.words, length, committee.capabilities.held(session.party, 3, 1))
         engine = session.engine("ring", "Z2^64", "open", 1, None)
-        share = Persistence.from_words(e)
+        share = ShareVector.from_words(e)
         opened: NDArray[np.int64] = engine.read(engine.open(engine.import_(share.export(0, SAMPLES), SAMPLES))).view(np.int64)
         return opened
 

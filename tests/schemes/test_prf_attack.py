@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from keyquorum import api
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.parties import run_in_process
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.prf.evaluate import evaluate_shares
@@ -61,7 +61,7 @@ def right_values(key_summand: int, victim: int, number: int) -> int:
         shares = np.stack([sent[j] for j in held])
         if context.party == victim:
             shares[held.index(number), :, 0] ^= CHANGE
-        return evaluate_shares(context, Persistence.from_words(np.stack([key[j] for j in held])), shares, b"attack").tobytes()
+        return evaluate_shares(context, ShareVector.from_words(np.stack([key[j] for j in held])), shares, b"attack").tobytes()
 
     encryptor = Cipher(algorithms.AES(KEY), modes.ECB()).encryptor()
     wanted, values = encryptor.update(POINT), combined(committee, run_in_process(committee, job, timeout=60), BLOCKS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum._engine import StoreError
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError, PartyError
 from keyquorum.parties import run_in_process
@@ -93,7 +93,7 @@ def evaluated(
             mine[change[1]] = np.frombuffer(encoded(wrong), np.uint8).reshape(-1, 16)
         words = dealt(committee, key, context.party).reshape(2, -1).view("<u8")
         before = context.backend.stats()["rounds"]
-        result = PRF.evaluated(context, Persistence.from_words(words, 2), mine, blocks, b"test")
+        result = PRF.evaluated(context, ShareVector.from_words(words, 2), mine, blocks, b"test")
         assert context.backend.stats()["rounds"] - before == 2
         return result.tobytes()
 

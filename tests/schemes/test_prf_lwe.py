@@ -19,7 +19,7 @@ from bench.baselines.toprf_lwe.tables import gate_rounding, gate_tables
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from keyquorum import api
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model import checkpoints
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError, PoolTooSmall
@@ -59,7 +59,7 @@ class Toy:
     """A secret of n = 16, and the pools for a circuit, at one party."""
 
     def __init__(self, context: PartyContext, committee: Committee, rounding: str = "round_ltz_circuit") -> None:
-        secret = Persistence()
+        secret = ShareVector()
         protocol = committee.ring_protocol
         assert protocol is not None
         context.backend.run(protocol, TOY.domain, sample_bits(size=TOY.dimension), persistence=secret, mode=Mode(committee.threshold))

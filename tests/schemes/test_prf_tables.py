@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.dsl.values.bits import cbits
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError, PoolError, PoolTooSmall
@@ -124,7 +124,7 @@ def test_the_vectors_of_the_standard(tmp_path: Path, protocol: str, parties: int
         with pool.claimed(count, "test") as items:
             for first, size in ((0, 1), (1, 2), (3, count - 3)):
                 part, bound = items.take(size)
-                own = Persistence.from_words(shares[context.party].copy())
+                own = ShareVector.from_words(shares[context.party].copy())
                 values.append(evaluate_by_tables(context, own, points[:, first : first + size], part, bound))
         return np.concatenate(values, axis=1)
 
@@ -173,7 +173,7 @@ def first_openings(committee: Committee, points: list[bytes], reuse: bool, monke
                 kept = [section.copy() for section in given] if kept is None or not reuse else kept
                 before = len(seen)
                 tables_of_point = Preprocessing(section.copy() for section in kept)  # which are wiped
-                evaluate_by_tables(context, Persistence.from_words(shares[context.party].copy()), point, tables_of_point, bound)
+                evaluate_by_tables(context, ShareVector.from_words(shares[context.party].copy()), point, tables_of_point, bound)
                 context.session.compare("evaluated", b"")
                 mine.append(seen[before])
         return mine
@@ -201,7 +201,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
     def job(context: PartyContext, pool: Pool) -> None:
         pool.fill(2)
-        key, points = Persistence.from_words(np.zeros((1, 1408), np.uint64)), np.zeros((1, 3, 16), np.uint8)
+        key, points = ShareVector.from_words(np.zeros((1, 1408), np.uint64)), np.zeros((1, 3, 16), np.uint8)
         with pool.claimed(2, "test") as items, pytest.raises(ParameterError, match="2 items for 3 blocks"):
             evaluate_by_tables(context, key, points, items.take(2)[0], b"")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from keyquorum.backends.mpspdz import Checkout, Given, Players, Way, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 
 from .cases import PARTIES
 from .outcome import Case, Ints, Measured, Outcome, centred
@@ -47,7 +47,7 @@ class MpSpdzRows:
         public, personal = self._split(case, run.outputs)
         return Measured(Outcome(appended, public, personal), seconds, run.bytes_global / 1e6, run.rounds)
 
-    def _dealt(self, case: Case) -> list[Persistence] | None:
+    def _dealt(self, case: Case) -> list[ShareVector] | None:
         """Share files with the clear values of the row. Shares with a MAC need its key at the start even if there are none."""
         if case.shares is None:
             return None
@@ -58,7 +58,7 @@ class MpSpdzRows:
     def _players(self, case: Case) -> Players:
         return Players(self.checkout, self.protocol, self.parties, case.domain)
 
-    def _words(self, case: Case, program: str, args: list[int], shares: list[Persistence]) -> list[int]:
+    def _words(self, case: Case, program: str, args: list[int], shares: list[ShareVector]) -> list[int]:
         run = run_program(self._players(case), program, args, Given(shares=shares), Way(self.timeout, self.folder))
         return centred(run.outputs[0].tolist(), case.modulus)
 

@@ -7,25 +7,25 @@ from numpy.typing import NDArray
 
 from keyquorum import _engine
 from keyquorum._engine import Engine
-from keyquorum.dsl import Persistence, ProgramIO, run_program
+from keyquorum.dsl import ProgramIO, ShareVector, run_program
 from keyquorum.model.protocols import CLEAR_TEXT
 from keyquorum.model.resources import program_path
 
 from .outcome import Case, Outcome, centred
 
 
-def deal(engine: Engine, values: NDArray[np.int64] | None, modulus: int) -> Persistence:
+def deal(engine: Engine, values: NDArray[np.int64] | None, modulus: int) -> ShareVector:
     """A share file with these clear values, which party 0 inputs."""
     if values is None or not len(values):
-        return Persistence()
+        return ShareVector()
     words = np.array(centred(values, modulus), dtype=np.int64)
     secret = engine.input(0, len(words), words if engine.party == 0 else None)
-    made = Persistence()
+    made = ShareVector()
     made.write(engine, engine.export(secret))
     return made
 
 
-def opened(engine: Engine, shares: Persistence, start: int, modulus: int) -> list[int]:
+def opened(engine: Engine, shares: ShareVector, start: int, modulus: int) -> list[int]:
     """Opens what a program appended to the share file."""
     count = shares.length - start
     if count <= 0:
@@ -33,7 +33,7 @@ def opened(engine: Engine, shares: Persistence, start: int, modulus: int) -> lis
     return centred(engine.read(engine.open(engine.import_(shares.export(start, count), count))).tolist(), modulus)
 
 
-def program_io(case: Case, party: int, shares: Persistence) -> ProgramIO:
+def program_io(case: Case, party: int, shares: ShareVector) -> ProgramIO:
     """Inputs of one party."""
     empty = np.empty(0, dtype=np.int64)
     return ProgramIO(

@@ -6,7 +6,7 @@ import numpy as np
 
 from keyquorum._engine import legendre_symbols
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
@@ -38,16 +38,16 @@ def legendre_job(context: PartyContext, job: Json) -> Json:
         slopes=layout["slopes"] if degree == 2 else None,
     )
 
-    def opened(shares: Persistence, start: int) -> bytes:
+    def opened(shares: ShareVector, start: int) -> bytes:
         engine, count = context.session.engine(protocol, domain, "open"), shares.length - start
         return engine.read_wide(engine.open(engine.import_(shares.export(start, count), count)))
 
-    def once() -> Once[Persistence]:
+    def once() -> Once[ShareVector]:
         """Points, constant terms and coefficients, all random."""
-        file = Persistence()
+        file = ShareVector()
         context.backend.run(protocol, domain, legendre_keys(bits=layout.length, degree=1), persistence=file, mode=Mode(keep=True))
 
-        def online() -> Persistence:
+        def online() -> ShareVector:
             context.backend.run(protocol, domain, call, persistence=file, mode=Mode(keep=True))
             return file
 

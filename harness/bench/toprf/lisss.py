@@ -26,7 +26,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model import published
 from keyquorum.model.chosen_committees import ADDITIVE_RING
 from keyquorum.model.errors import KeyQuorumError
@@ -61,7 +61,7 @@ RUNS, LOCAL_RUNS, BATCH, EXACT_BATCH = 5, 201, 4096, 1024
 def share_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:lisss``: the sharing of a new key, several times. ``shares``: this party's in the first and in the last subset, if it is in them."""
     committee, members, vector = context.committee, job["members"], SecretVector(job["domain"], job["length"])
-    protocol, secret = committee.ring_protocol, Persistence()
+    protocol, secret = committee.ring_protocol, ShareVector()
     if protocol is None:
         raise KeyQuorumError(f"{committee.protocol} has no shares modulo 2^32: take {ADDITIVE_RING}")
     context.backend.run(protocol, vector.domain, signatures.sample_bits(size=vector.length), persistence=secret)

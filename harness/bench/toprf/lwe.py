@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
@@ -60,7 +60,7 @@ def toprf_lwe_job(context: PartyContext, job: Json) -> Json:
             masks.fill(evaluator.decryptions)
             offline.append(time.perf_counter() - start)
             made = _since(context, before)
-            blocks = Persistence()
+            blocks = ShareVector()
             context.backend.run(protocol, BITS, signatures.sample_bits(size=BLOCK), persistence=blocks, mode=Mode(keep=True))
             with tables.claimed(1, "a block") as items, masks.claimed(evaluator.decryptions, "a block") as claimed:
                 given, bound = items.take(1)
@@ -91,9 +91,9 @@ def _since(context: PartyContext, before: dict[str, int]) -> dict[str, int]:
     return {name: value - before.get(name, 0) for name, value in context.backend.stats().items()}
 
 
-def _difference(context: PartyContext, protocol: str, blocks: Persistence, keys: Persistence, result: Words) -> Words:
+def _difference(context: PartyContext, protocol: str, blocks: ShareVector, keys: ShareVector, result: Words) -> Words:
     """The opened sum of a result and that of `aes_blocks` under the same key: 128 zeros."""
-    file = Persistence.from_words(np.concatenate([blocks.words, keys.words], axis=1))
+    file = ShareVector.from_words(np.concatenate([blocks.words, keys.words], axis=1))
     layout = Layout(blocks=BLOCK, keys=keys.length)
     call = signatures.aes_blocks(size=1, direction="encrypt", destination="share", blocks=layout["blocks"], keys=layout["keys"])
     context.backend.run(protocol, BITS, call, persistence=file, mode=Mode(keep=True))

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED_RING, RING_WITH_MACS
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.plain import Json
@@ -34,16 +34,16 @@ class Cipher:
         self._protocol, self._domain = protocol, domain_of(context.committee.protocol)
         self._keys = self._made(signatures.aes_keys())
 
-    def _made(self, call: Call) -> Persistence:
-        shares = Persistence()
+    def _made(self, call: Call) -> ShareVector:
+        shares = ShareVector()
         self._context.backend.run(self._protocol, self._domain, call, persistence=shares, mode=Mode(keep=True))
         return shares
 
-    def blocks(self) -> Persistence:
+    def blocks(self) -> ShareVector:
         """A batch of random blocks."""
         return self._made(signatures.sample_bits(size=128 * self._batch))
 
-    def offline(self) -> Persistence | None:
+    def offline(self) -> ShareVector | None:
         """One-hot vectors of a batch; None if the method takes none."""
         return self._made(signatures.aes_hot(size=self._batch)) if self._method == "table" else None
 
@@ -57,25 +57,25 @@ class Cipher:
         masks, hot = layout.add("masks", 1280 * size), layout.add("hot", 40960 * size)
         return signatures.aes_blocks_table(size=size, direction=direction, destination="share", blocks=blocks, keys=keys, masks=masks, hot=hot)
 
-    def file(self, blocks: Persistence, vectors: Persistence | None) -> Persistence:
+    def file(self, blocks: ShareVector, vectors: ShareVector | None) -> ShareVector:
         """The share file of a batch."""
         parts = [part for part in (blocks, self._keys, vectors) if part is not None]
-        made = Persistence.from_words(np.concatenate([part.words for part in parts], axis=1), blocks.element_words)
+        made = ShareVector.from_words(np.concatenate([part.words for part in parts], axis=1), blocks.element_words)
         made.bind(self._protocol, self._domain)
         made.take_mac(blocks)
         return made
 
-    def run(self, direction: Direction, file: Persistence) -> Persistence:
+    def run(self, direction: Direction, file: ShareVector) -> ShareVector:
         """The results of a batch."""
         start = file.length
         self._context.backend.run(self._protocol, self._domain, self.call(direction), persistence=file, mode=Mode(keep=True))
         width = file.element_words
-        made = Persistence.from_words(file.words[:, start * width :].copy(), width)
+        made = ShareVector.from_words(file.words[:, start * width :].copy(), width)
         made.bind(self._protocol, self._domain)
         made.take_mac(file)
         return made
 
-    def opened(self, shares: Persistence) -> np.ndarray:
+    def opened(self, shares: ShareVector) -> np.ndarray:
         """The bits of a share file, row after row."""
         session, threshold = self._context.session, self._context.committee.threshold
         engine = session.engine(self._protocol, self._domain, "open", threshold)
@@ -89,7 +89,7 @@ def toprf_job(context: PartyContext, job: Json) -> Json:
     """The job ``bench:toprf``: a batch of ``batch`` blocks several times by one ``method``; medians of this party."""
     cipher = Cipher(context, job["method"], job["batch"])
 
-    def once() -> Once[tuple[Persistence, Persistence]]:
+    def once() -> Once[tuple[ShareVector, ShareVector]]:
         blocks = cipher.blocks()
         before, start = context.backend.stats(), time.perf_counter()
         vectors = cipher.offline()

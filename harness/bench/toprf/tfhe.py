@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from keyquorum import api
 from keyquorum.backends.base import Mode
 from keyquorum.deploy.tfhe_bridge import bridge, run_bridge
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
@@ -61,7 +61,7 @@ def toprf_block_job(context: PartyContext, job: Json) -> Json:
     block = np.zeros((keys.words.shape[0], BLOCK), np.uint64)
     if 0 in held:
         block[held.index(0)] = bits_of(bytes.fromhex(job["block"]))
-    file = Persistence.from_words(np.concatenate([block, keys.words], axis=1))
+    file = ShareVector.from_words(np.concatenate([block, keys.words], axis=1))
     layout = Layout(blocks=BLOCK, keys=keys.length)
     call = signatures.aes_blocks(size=1, direction="encrypt", destination="all", blocks=layout["blocks"], keys=layout["keys"])
     bits = context.backend.run(protocol, domain, call, persistence=file, mode=Mode(committee.threshold)).words & 1

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import Engine
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import Unsigned
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.model.errors import BackendError
 from keyquorum.programs import Call
 
@@ -110,7 +110,7 @@ class Backend(ABC):
         *,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
-        persistence: Persistence | None = None,
+        persistence: ShareVector | None = None,
         mode: Mode = ONCE,
     ) -> ProgramOutput:
         """Runs one program (a call of :mod:`keyquorum.programs.signatures`). Every party calls this with the same call and protocol.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keyquorum._engine import Session
-from keyquorum.dsl import KeptEngine, Persistence, ProgramIO, run_program
+from keyquorum.dsl import KeptEngine, ProgramIO, ShareVector, run_program
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.resources import program_path
 from keyquorum.programs import Call
@@ -40,12 +40,12 @@ class Embedded(Backend):
         *,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
-        persistence: Persistence | None = None,
+        persistence: ShareVector | None = None,
         mode: Mode = ONCE,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
         words, path = call.words, program_path(call.program)
-        inputs, shares = NO_WORDS if private is None else private, Persistence() if persistence is None else persistence
+        inputs, shares = NO_WORDS if private is None else private, ShareVector() if persistence is None else persistence
         which, kept = (protocol, domain, mode.threshold), None
         if mode.keep and mode.seed is None:
             # Removed while it is used: an engine on which a program failed is not used again.

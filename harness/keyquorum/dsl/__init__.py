@@ -6,17 +6,17 @@ are done in one round. :func:`run_program` runs an ``.mpc`` file on one party.
 
 from .control.program import ProgramOptions
 from .control.runner import ProgramResult, run_program
-from .files.persistence import Persistence, wiped_on_failure
 from .files.program_io import ProgramIO
 from .files.share_files import load_shares, save_shares
+from .files.share_vector import ShareVector, wiped_on_failure
 from .recording.kept import KeptEngine
 
 __all__ = [
     "KeptEngine",
-    "Persistence",
     "ProgramIO",
     "ProgramOptions",
     "ProgramResult",
+    "ShareVector",
     "load_shares",
     "run_program",
     "save_shares",

@@ -163,6 +163,6 @@ KINDS = (
         "output of a program",
         lambda c: not c.is_folder and _OUTPUT.fullmatch(c.path.name) is not None,
         _output,
-        ("dsl/program_io", "backends/mpspdz/files"),
+        ("dsl/files/program_io", "backends/mpspdz/files"),
     ),
 )

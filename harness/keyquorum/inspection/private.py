@@ -139,12 +139,12 @@ def burned_line(key: Path, party: int) -> str:
 
 
 KINDS = (
-    Kind("share file", lambda c: c.head[:8] == SHARE_MAGIC, _share, ("schemes/key_folder", "plans/pool_store", "dsl/persistence")),
+    Kind("share file", lambda c: c.head[:8] == SHARE_MAGIC, _share, ("schemes/key_folder", "plans/pool_store", "dsl/files/share_vector")),
     Kind("MAC key", _is_mac_key, _mac_key, ("parties/mac_key",)),
     Kind("mark of a burned MAC key", lambda c: not c.is_folder and c.path.name.endswith(".burned"), _burned, ("parties/mac_key",)),
     Kind("checks of a MAC key", lambda c: not c.is_folder and c.path.name.endswith(".checks"), _checks, ("parties/mac_key",)),
     Kind("session of a MAC key", lambda c: not c.is_folder and c.path.name.endswith(".session"), _session, ("parties/mac_key",)),
-    Kind("mark of used shares", lambda c: not c.is_folder and c.path.name.endswith(CLAIM), _claim, ("dsl/share_files",)),
+    Kind("mark of used shares", lambda c: not c.is_folder and c.path.name.endswith(CLAIM), _claim, ("dsl/files/share_files",)),
     Kind(
         "identity",
         lambda c: c.head.startswith(b"-----BEGIN PRIVATE KEY") or c.path.suffix == ".pem",

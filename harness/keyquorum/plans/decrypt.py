@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee, require_embedded, require_semi_honest
 from keyquorum.model.errors import CiphertextError, OutputError, ParameterError, PolicyError
 from keyquorum.model.outputs import reserved, save_all
@@ -64,7 +64,7 @@ EXACTLY = Rounding()
 
 
 def decrypt(
-    context: PartyContext, info: KeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[object], receiver: int, rounding: Rounding = EXACTLY,
+    context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], ciphertexts: Sequence[object], receiver: int, rounding: Rounding = EXACTLY,
     pool: str = "",
 ) -> Sequence[Decrypted] | None:  # fmt: skip
     """Decrypts ciphertexts (contents of files, :meth:`.Scheme.read_ciphertext`) to ``receiver``; every party calls this. Returns None at the others.
@@ -83,7 +83,7 @@ def decrypt(
 
 
 def _with_pool(
-    context: PartyContext, info: KeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[object], receiver: int, variant: Variant, purpose: str
+    context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], ciphertexts: Sequence[object], receiver: int, variant: Variant, purpose: str
 ) -> Sequence[Decrypted] | None:
     scheme, group = encryption_of(info), pool_group(context)
     if receiver not in group.numbers:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError, PolicyError
 from keyquorum.model.plain import json_loads
@@ -38,7 +38,7 @@ def refuse_noise_check(committee: Committee, info: KeyInfo, backend: str = "embe
 
 
 def check_noise(
-    context: PartyContext, folder: Path, info: KeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[object], receiver: int
+    context: PartyContext, folder: Path, info: KeyInfo, shares: Sequence[ShareVector], ciphertexts: Sequence[object], receiver: int
 ) -> None:
     """Refuses ciphertexts of which one has half of the noise or more that its decryption takes: CiphertextError at every party, and nothing is decrypted. Every party calls this.
 

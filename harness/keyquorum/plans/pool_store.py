@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import ShareFile, StoreError
-from keyquorum.dsl.files.persistence import KeyTest, Unsigned
+from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError, PoolLost, PoolUnwritable

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
 from keyquorum.model.plain import Json
@@ -96,7 +96,7 @@ def share_vector(context: PartyContext, vector: SecretVector, members: int, shar
     made = np.zeros((comb(committee.size - 1, members - 1), vector_bytes(size, bits)), np.uint8)
     subsets, done = list(combinations(range(committee.size), members)), 0
     step = max(1, AT_ONCE // (size * members))
-    key = Persistence.from_words(shared.copy())
+    key = ShareVector.from_words(shared.copy())
     try:
         for first in range(0, len(subsets), step):
             mine = [subset for subset in subsets[first : first + step] if me in subset]

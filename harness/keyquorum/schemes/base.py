@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Generic, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
@@ -232,7 +232,7 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
         """Whether there is a joint check of noise for ciphertexts under this key (:meth:`noise_within`)."""
         return False
 
-    def noise_within(self, context: PartyContext, info: K, shares: Sequence[Persistence], ciphertexts: Sequence[C], receiver: int) -> bool | None:
+    def noise_within(self, context: PartyContext, info: K, shares: Sequence[ShareVector], ciphertexts: Sequence[C], receiver: int) -> bool | None:
         """Whether all these ciphertexts have less than half of the noise that their decryption takes; None at parties that do not round. Every party calls this. Opens one bit."""
         raise ParameterError(f"{self.title} has no check of noise: leave it out")
 
@@ -258,7 +258,7 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
 
     @abstractmethod
     def phases(
-        self, context: PartyContext, group: RoundingGroup, info: K, shares: Sequence[Persistence], variant: Variant, ciphertexts: Sequence[C],
+        self, context: PartyContext, group: RoundingGroup, info: K, shares: Sequence[ShareVector], variant: Variant, ciphertexts: Sequence[C],
         keep: bool = False,
     ) -> Words:  # fmt: skip
         """Our summands of the phases of all ciphertexts one after another, as the variant takes them: its items lie in the last axis. Local, but for
@@ -269,7 +269,7 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
         """Plaintexts from the rounded phases of all ciphertexts, [items], as :meth:`.Variant.use` opens them."""
 
     def decrypt_without_pool(
-        self, context: PartyContext, info: K, shares: Sequence[Persistence], ciphertexts: Sequence[C], receiver: int, rounding: str
+        self, context: PartyContext, info: K, shares: Sequence[ShareVector], ciphertexts: Sequence[C], receiver: int, rounding: str
     ) -> Sequence[Decrypted] | None:  # fmt: skip
         """Decryption with masks that are made for it, or without any; every party calls this, None at all but the receiver. A scheme whose
         decryptions are always :meth:`pooled` has none."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Generic, TypeVar
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.shares import Run
 
@@ -98,7 +98,7 @@ class Generation(Generic[Q]):
         self.context, self.request, self.run, self.wiping = context, request, Run(context), ExitStack()
         self.public: dict[str, bytes] = {}
         self.phase = context.phase
-        self._folder, self._written, self._shares = folder, list[str](), list[Persistence]()
+        self._folder, self._written, self._shares = folder, list[str](), list[ShareVector]()
         committee = context.committee
         parts = [
             *description,
@@ -125,7 +125,7 @@ class Generation(Generic[Q]):
                 share.wipe()
         self.wiping.close()
 
-    def keep(self, share: Persistence) -> Persistence:
+    def keep(self, share: ShareVector) -> ShareVector:
         """A share file of the key, after those that are kept already; it may still be empty. Returns it."""
         self._shares.append(share)
         return share

@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from keyquorum._engine import ShareFile
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import NO_KEY_TEST
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import NO_KEY_TEST
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
@@ -51,31 +51,31 @@ def element_words(protocol: str, domain: str) -> int:
     return 2 if wide else 1
 
 
-def write_share(folder: Path, info: KeyInfo, party: int, index: int, share: Persistence) -> None:
+def write_share(folder: Path, info: KeyInfo, party: int, index: int, share: ShareVector) -> None:
     """Stores this party's share of one secret vector, and of the MAC key under which it is authenticated."""
     header = info.share_header(party, index)
     ShareFile.write(str(folder / f"share-{index}.kqs"), header, share.export(0, header["length"]))
     write_mac(folder / f"mac-{index}.kqs", header, share)
 
 
-def read_share(folder: Path, info: KeyInfo, party: int, index: int, tested: bool = True) -> Persistence:
+def read_share(folder: Path, info: KeyInfo, party: int, index: int, tested: bool = True) -> ShareVector:
     """Reads what :func:`write_share` stored; refuses damaged and foreign files, those under a burned MAC key, and those without a test of
     their MAC key if they must be ``tested``: not on MP-SPDZ."""
     mac_key.check_key_folder(folder, info.protocol)
     header = info.share_header(party, index)
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{index}.kqs"), header), dtype="<u8")
     words = element_words(info.protocol, header["domain"])
-    share = Persistence.from_words(data.reshape(-1, header["length"] * words).copy(), words)
+    share = ShareVector.from_words(data.reshape(-1, header["length"] * words).copy(), words)
     read_mac(folder / f"mac-{index}.kqs", header, share, tested)
     return share
 
 
-def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded") -> list[Persistence]:
+def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded") -> list[ShareVector]:
     """This party's shares of the secret vectors of a key (the first ``count``), for this backend."""
     return [read_share(folder, info, party, index, backend == "embedded") for index in range(len(info.secrets[:count]))]
 
 
-def write_mac(path: Path, header: Json, share: Persistence) -> None:
+def write_mac(path: Path, header: Json, share: ShareVector) -> None:
     """Stores what these shares' MACs need in a later session, if they have any; ``header``: of the file of the shares."""
     mac = share.export_mac()
     if mac:
@@ -84,7 +84,7 @@ def write_mac(path: Path, header: Json, share: Persistence) -> None:
         raise KeyFileError(f"{path}: shares of {header['protocol']} without a MAC key: please report it")
 
 
-def read_mac(path: Path, header: Json, share: Persistence, tested: bool = True) -> None:
+def read_mac(path: Path, header: Json, share: ShareVector, tested: bool = True) -> None:
     """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no test of the MAC key where one must be."""
     protocol = named(header["protocol"])
     if protocol.names_runs:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.needs import Needs
 from keyquorum.model.plain import Json, is_count, is_hex
@@ -107,7 +107,7 @@ class KeyMaterial(Generic[K]):
 
     info: K
     public: dict[str, bytes]
-    shares: list[Persistence]
+    shares: list[ShareVector]
     written: tuple[str, ...] = ()
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import ShareFile
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyFileError, ParameterError
@@ -172,7 +172,7 @@ def sharing_in(path: Path) -> SubsetSharing:
     return sharing
 
 
-def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) -> tuple[SubsetSharing, list[Persistence]]:
+def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) -> tuple[SubsetSharing, list[ShareVector]]:
     """This party's shares in a subset; ``info``: of the key as the whole committee made it; ``party``: the number in the subset."""
     sharing, number = read_sharing(folder, info), subset.numbers[party]
     if sharing.members != len(subset.numbers):
@@ -180,7 +180,7 @@ def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) 
             f"{folder / SUBSETS}: any {sharing.members} parties use the key, not the {len(subset.numbers)} of {numbers_text(subset.numbers)}"
         )
     at = own_subsets(info.parties, sharing.members, number).index(subset.numbers)
-    shares: list[Persistence] = []
+    shares: list[ShareVector] = []
     try:
         for index in range(len(shared_vectors(info))):
             shares.append(_load_vector(folder, info, sharing, number, index, at))
@@ -202,7 +202,7 @@ def check_shares(folder: Path, info: KeyInfo, party: int) -> SubsetSharing | Non
     return sharing
 
 
-def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: int, index: int, at: int) -> Persistence:
+def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: int, index: int, at: int) -> ShareVector:
     """The share of a secret vector in subset ``at`` of those that have party ``number``."""
     vector = info.secrets[index]
     bits = ring_bits(vector.domain)
@@ -214,7 +214,7 @@ def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: in
         own = np.frombuffer(data, np.uint8)[size * at : size * (at + 1)]
         words = np.unpackbits(own, bitorder="little")[: vector.length].astype(np.uint64) if bits == 1 else own.view(_word(bits)).astype(np.uint64)
         try:
-            return Persistence.from_words(words[None, :].copy())
+            return ShareVector.from_words(words[None, :].copy())
         finally:
             words.fill(0)
     finally:
@@ -238,7 +238,7 @@ def load_key_as(committee: Committee, folder: Path) -> KeyInfo:
 
 def load_shares_as(
     committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded"
-) -> list[Persistence]:
+) -> list[ShareVector]:
     """This party's shares of the secret vectors (the first ``count``) of a key: its own, or those in a subset. ``info``: as the whole committee made it."""
     if not isinstance(committee, Subset):
         return load_shares(folder, info, party, count, backend)

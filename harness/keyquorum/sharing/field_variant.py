@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import joint_summands
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest, Unsigned
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Field, Sharing
 from keyquorum.model.errors import ParameterError
@@ -142,8 +142,8 @@ class FieldVariant(Variant):
         over_q, over_messages = group.over(Sharing(self.protocol, Field(q))), group.over(Sharing(self.protocol, Field(self.field)))
         try:
             with (
-                over_q.shares(Persistence.from_sections([z[0], flat[0]])) as first,
-                over_messages.shares(Persistence.from_sections([flat[1]])) as second,
+                over_q.shares(ShareVector.from_sections([z[0], flat[0]])) as first,
+                over_messages.shares(ShareVector.from_sections([flat[1]])) as second,
             ):
                 PseudorandomNumbers.mark(first, names, "phases and masks modulo q")
                 opened = first.run(round_field_open(size=size, q=q, t=self.factor), keep=True, purpose=context) % q

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import PROTOCOLS
 
 
-def named(shares: Persistence, protocol: str, domain: str, purpose: str, names: Sequence[KeyTest]) -> Persistence:
-    """Gives ``shares``, which were computed locally from shares with these names (:attr:`.Persistence.key_tests`), a name of their own: a hash of
+def named(shares: ShareVector, protocol: str, domain: str, purpose: str, names: Sequence[KeyTest]) -> ShareVector:
+    """Gives ``shares``, which were computed locally from shares with these names (:attr:`.ShareVector.key_tests`), a name of their own: a hash of
     ``purpose`` and the names. All parties compare it before a program uses the shares. Without effect where runs have no names. Returns ``shares``."""
     shares.bind(protocol, domain)
     if PROTOCOLS[protocol].names_runs:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import noise_check
@@ -47,7 +47,7 @@ def noise_within(group: RoundingGroup, u: Words, q: int, t: int, names: Sequence
     wipe(low)
     bits = group.backend.ring_bits(max(length, padded.bit_length() + 1) + 1)
     try:
-        with group.ring(bits).shares(Persistence.from_words(filled)) as ring:
+        with group.ring(bits).shares(ShareVector.from_words(filled)) as ring:
             ring.named("low parts of phases, for the check of noise", names)
             return bool(ring.run(noise_check(count=1, N=padded, l=length, ring_length=bits))[0] & 1)
     finally:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.backends.base import OpeningMasks
-from keyquorum.dsl.files.persistence import Unsigned
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.model.domains import Ring, Sharing
 from keyquorum.programs.signatures import and_triples, opening_masks
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from keyquorum.backends.base import OpeningMasks
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError, ProgramError
@@ -140,7 +140,7 @@ def _opened(
     size = factors.shape[1]
     pads = rows[:, : padded.rows].reshape(rows.shape[0], -1).copy()
     masks = OpeningMasks(rows[:, padded.rows :].reshape(rows.shape[0], -1).copy())
-    working = Persistence.from_sections([messages, pads], WORDS)
+    working = ShareVector.from_sections([messages, pads], WORDS)
     working.take_key_tests(preprocessing.key_tests)
     layout = Layout(messages=size, pads=size, masks=padded.checks * size)
     call = client_outputs(

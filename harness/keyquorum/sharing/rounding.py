@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import addmod, mulmod_scalar, scale_round, submod
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import Protocol
 from keyquorum.programs.signatures import (
@@ -58,7 +58,7 @@ def round_exactly(group: RoundingGroup, u: Words, q: int, t: int, rounding: str,
     try:
         with (
             kind.of_summands(group.ring(group.word_bits(length)), low) as ring,
-            group.field(t).shares(Persistence.from_words(residues)) as field,
+            group.field(t).shares(ShareVector.from_words(residues)) as field,
             group.context.phase("rounding"),
         ):
             if carries:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import JointIntegers
 from keyquorum.backends.base import Backend, Mode, OpeningMasks
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.model.domains import Domain, Field, Ring, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
@@ -75,7 +75,7 @@ class DomainRun:
         return self.domain.modulus
 
     def run(
-        self, call: Call, file: Persistence, private: Ints | None = None, public: Sequence[Ints] = (), keep: bool = False, purpose: bytes = b"",
+        self, call: Call, file: ShareVector, private: Ints | None = None, public: Sequence[Ints] = (), keep: bool = False, purpose: bytes = b"",
         masks: OpeningMasks | None = None,
     ) -> Ints:  # fmt: skip
         """The words that a program opens to this party; every party calls this. ``file``: the shares that it reads, and to which it appends.
@@ -87,10 +87,10 @@ class DomainRun:
             mode=Mode(self.threshold, self.context.seed, keep, purpose, masks),
         ).words  # fmt: skip
 
-    def shares(self, file: Persistence | None = None, **lengths: int) -> Shares:
+    def shares(self, file: ShareVector | None = None, **lengths: int) -> Shares:
         """Shares over this domain: those of a share file, of which the caller gives up the ownership, or none yet. ``lengths``: the segments that
         are there."""
-        return Shares(self, Persistence() if file is None else file, Layout(**lengths))
+        return Shares(self, ShareVector() if file is None else file, Layout(**lengths))
 
     def joint_integers(self, count: int, bits: int, terms: int = 1) -> JointIntegers:
         """``count`` joint integers (``Source/mpc/src/joint.rs``): each is the sum of ``terms`` numbers of ``bits`` bits of each set of parties. If
@@ -107,7 +107,7 @@ class DomainRun:
 class Shares:
     """One party's shares of one protocol and domain, as named segments of a share file. A ``with`` block wipes them at its end."""
 
-    def __init__(self, runs: DomainRun, file: Persistence, layout: Layout) -> None:
+    def __init__(self, runs: DomainRun, file: ShareVector, layout: Layout) -> None:
         self.runs, self.file, self.layout = runs, file, layout
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class Shares:
         """A copy of the last ``count`` words of each part, [parts, count]."""
         return self.file.tail(count)
 
-    def first(self, length: int) -> Persistence:
+    def first(self, length: int) -> ShareVector:
         """A copy of the first ``length`` shares, as a share file."""
         return self.file.head(length)
 

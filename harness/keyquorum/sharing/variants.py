@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import addmod
-from keyquorum.dsl.files.persistence import KeyTest, Unsigned
+from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
 from keyquorum.model.errors import ProgramError
 
 from .group import RoundingGroup
@@ -29,7 +29,7 @@ VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_fl
 
 class Preprocessing(list[Unsigned]):
     """Sections of correlated randomness, [parts, rows, items] each. ``key_tests``: of the MAC keys that they are under
-    (:attr:`.Persistence.key_tests`)."""
+    (:attr:`.ShareVector.key_tests`)."""
 
     def __init__(self, sections: Iterable[Unsigned], key_tests: Sequence[KeyTest] = ()) -> None:
         super().__init__(sections)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import pack, unpack
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.plain import is_hex
@@ -99,10 +99,10 @@ def encrypt_shared(run: Runs, parameters: GateParameters, secret: Words, message
     Rounds and bytes are those of `sample_tuniform`, and of `lwe_bodies` for every :data:`AT_ONCE` bits. ``public_seed``: tossed by all parties for
     these ciphertexts alone."""
     n, count = parameters.dimension, messages.shape[1]
-    noise = Persistence()
+    noise = ShareVector()
     run(sample_tuniform(size=count, b=parameters.noise_bound, chunk=NOISE_AT_ONCE), persistence=noise)
     layout = Layout(secret=n, messages=count, noise=count)
-    file = Persistence.from_words(np.concatenate([secret, messages, noise.words], axis=1))
+    file = ShareVector.from_words(np.concatenate([secret, messages, noise.words], axis=1))
     noise.wipe()
     opened = []
     try:

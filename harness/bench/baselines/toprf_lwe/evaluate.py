@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.domains import Domain, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
@@ -54,7 +54,7 @@ def open_masked_bits(run: Runs, bits: Words, masks: Words, **options: Any) -> Wo
     """Bits xor masks, [size], from our shares modulo 2 of both, [parts, size]; every party calls this. One round."""
     size = bits.shape[1]
     layout = Layout(bits=size, masks=size)
-    file = Persistence.from_words(np.concatenate([bits, masks], axis=1).astype(np.uint64))
+    file = ShareVector.from_words(np.concatenate([bits, masks], axis=1).astype(np.uint64))
     try:
         return run(open_masked(size=size, x=layout["bits"], r=layout["masks"]), persistence=file, **options).astype(np.uint64) & np.uint64(1)
     finally:
@@ -105,7 +105,7 @@ class Evaluator:
 
     def phases(self, bits: EncryptedBits | GateCiphertexts, indices: Indices) -> Half:
         """Our components of the phases b - <a, s> of ciphertexts, [parts, count]. Local."""
-        file = Persistence.from_words(self._secret.copy())
+        file = ShareVector.from_words(self._secret.copy())
         call = lwe_phase(n=self.parameters.dimension, count=indices.size, block=AT_ONCE)
         self._run(self.parameters.domain, call, public=bits.words(indices), persistence=file)
         made = file.tail(indices.size).astype(np.uint32)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError, PoolTooSmall
@@ -149,7 +149,7 @@ def _shared(context: PartyContext, own: bytes | None, count: int) -> Bytes:
     committee, blocks = context.committee, np.zeros((1, count, BLOCK), np.uint8)
     if own is not None:
         blocks[:] = np.frombuffer(own, np.uint8).reshape(blocks.shape)
-    private, shares = rows_of(blocks)[0].view(np.int64), Persistence()
+    private, shares = rows_of(blocks)[0].view(np.int64), ShareVector()
     protocol = committee.ring_protocol
     assert protocol is not None
     try:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
@@ -59,7 +59,7 @@ def generate(context: PartyContext, request: GateRequest) -> KeyMaterial[GateKey
     protocol, p = require_bits(context.committee), request.parameters
     run, run_bits = (partial(_run, context, protocol, domain) for domain in (p.domain, BITS))
     with Generation(context, request, OPENING, [asdict(p)]) as made:
-        secret, keys, masks = made.keep(Persistence()), made.keep(Persistence()), Persistence()
+        secret, keys, masks = made.keep(ShareVector()), made.keep(ShareVector()), ShareVector()
         made.wiping.callback(masks.wipe)
         with context.phase("secrets"):
             run(sample_bits(size=p.dimension), persistence=secret)
@@ -83,9 +83,9 @@ def _encrypt_bits(
     run: Runs,
     run_bits: Runs,
     p: GateParameters,
-    secret: Persistence,
-    keys: Persistence,
-    masks: Persistence,
+    secret: ShareVector,
+    keys: ShareVector,
+    masks: ShareVector,
 ) -> EncryptedBits:
     """Encryptions of shared bits k: masks r are encrypted, and k xor r is opened and added in the clear."""
     run(sample_bits(size=ROUND_KEY_BITS), persistence=masks)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import ParameterError
@@ -84,7 +84,7 @@ class GateTables(PreprocessingKind):
         run = runs_of(group.over(Sharing(self.protocol, self.parameters.domain)))
         made = Preprocessing([np.zeros((self.held, section.rows, size), np.uint32) for section in self.sections])
         for item in range(size):
-            masks = Persistence()
+            masks = ShareVector()
             try:
                 run(sample_bits(size=self.masks), persistence=masks)
                 made[0][:, :, item] = masks.words & np.uint64(1)

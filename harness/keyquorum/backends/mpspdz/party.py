@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from keyquorum._engine import NetworkError, Session
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import BackendError, ParameterError, PartyError, ProgramError
@@ -107,7 +107,7 @@ class MpSpdz(Backend):
         *,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
-        persistence: Persistence | None = None,
+        persistence: ShareVector | None = None,
         mode: Mode = ONCE,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
@@ -176,10 +176,10 @@ class MpSpdz(Backend):
         self._compiled[name] = options
         return name
 
-    def _new_shares(self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, before: int) -> Persistence:
+    def _new_shares(self, folder: WorkFolder, entry: Protocol, domain: Domain, name: str, before: int) -> ShareVector:
         """This party's shares after a run. Raises PartyError if the share file of a party is damaged or shorter than before, or if the files of the
         parties have different lengths. All parties exchange their result, also one that cannot read its own file."""
-        shares, wrong = Persistence(), ""
+        shares, wrong = ShareVector(), ""
         try:
             shares = take_shares(folder, entry, domain, self._party)
             if shares.length < before:

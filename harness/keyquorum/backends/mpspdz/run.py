@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.dsl.control.runner import ProgramResult
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import ProgramError
@@ -46,7 +46,7 @@ class MpSpdzRun:
     """
 
     outputs: list[Ints]
-    shares: list[Persistence]
+    shares: list[ShareVector]
     printed: list[str]
     seconds: float
     seconds_offline: float
@@ -94,7 +94,7 @@ class Given:
     private: Mapping[int, Any] = field(default_factory=dict)
     public: object = ()
     listed: Sequence[int] | NDArray[np.int64] | None = None
-    shares: Sequence[Persistence] | None = None
+    shares: Sequence[ShareVector] | None = None
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def _result(folder: WorkFolder, players: Players, output: str, wall: float) -> M
     )  # fmt: skip
 
 
-def put_shares(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, party: int, shares: Persistence) -> None:
+def put_shares(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int, party: int, shares: ShareVector) -> None:
     """Places a party's share file, and its MAC key where the protocol has one."""
     write_secret(folder.shares_path(party), share_files.encode(entry.name, domain, shares))
     if entry.macs:
@@ -230,7 +230,7 @@ def put_shares(folder: WorkFolder, entry: Protocol, domain: Domain, parties: int
         write_secret(path, share_files.mac_key_text(parties, key))
 
 
-def take_shares(folder: WorkFolder, entry: Protocol, domain: Domain, party: int) -> Persistence:
+def take_shares(folder: WorkFolder, entry: Protocol, domain: Domain, party: int) -> ShareVector:
     """A party's share file after a run; empty if there is none."""
     path = folder.shares_path(party)
-    return share_files.decode(entry.name, domain, path.read_bytes()) if path.exists() else Persistence()
+    return share_files.decode(entry.name, domain, path.read_bytes()) if path.exists() else ShareVector()

@@ -1,7 +1,7 @@
-"""MP-SPDZ's share files, ``Persistence/Transactions-P<i>.data``, as :class:`Persistence` and back.
+"""MP-SPDZ's share files, ``Persistence/Transactions-P<i>.data``, as :class:`ShareVector` and back.
 
 A file of MP-SPDZ is a 64-bit length, a header of that length, and the shares one after another: all components of element 0, then
-those of element 1. A :class:`Persistence` has component after component. The header names the sharing and the domain; with authenticated
+those of element 1. A :class:`ShareVector` has component after component. The header names the sharing and the domain; with authenticated
 sharing it ends with the party's share of the MAC key. Words are little-endian; over a field they are in Montgomery
 form, x * 2^64 mod q.
 
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import ParameterError, ProgramError
 
@@ -95,7 +95,7 @@ def _montgomery(words: Words, domain: Domain, into: bool) -> Words:
         raise ProgramError(f"a share file of MP-SPDZ holds numbers that are not below {domain.prime}") from error
 
 
-def encode(protocol: str, domain: Domain, shares: Persistence) -> bytes:
+def encode(protocol: str, domain: Domain, shares: ShareVector) -> bytes:
     """The bytes of MP-SPDZ's share file. An authenticated protocol needs ``shares.mac_key``."""
     head = header(protocol, domain)
     if protocol_named(protocol).macs:
@@ -118,7 +118,7 @@ def encode(protocol: str, domain: Domain, shares: Persistence) -> bytes:
     return len(head).to_bytes(8, "little") + head + data
 
 
-def decode(protocol: str, domain: Domain, data: bytes) -> Persistence:
+def decode(protocol: str, domain: Domain, data: bytes) -> ShareVector:
     """The shares in the bytes of a share file. Raises ProgramError for another protocol or domain, and for truncated files."""
     head = header(protocol, domain)
     mac_bytes = _mac_bytes(protocol)
@@ -135,7 +135,7 @@ def decode(protocol: str, domain: Domain, data: bytes) -> Persistence:
     words = _montgomery(np.frombuffer(data, dtype="<u8", offset=8 + size).astype(np.uint64), domain, False)
     count = words.size // (parts * width)
     grouped = words.reshape(count, parts, width).transpose(1, 0, 2).reshape(parts, count * width)
-    shares = Persistence.from_words(grouped.copy(), width)
+    shares = ShareVector.from_words(grouped.copy(), width)
     shares.bind(protocol, domain)
     if mac_bytes:
         key = np.frombuffer(data, dtype="<u8", count=1, offset=8 + len(head)).astype(np.uint64)

@@ -1,7 +1,7 @@
 """A working folder for MP-SPDZ, with all files that it reads and writes, except its executables.
 
 ``Programs/Source`` links our programs, ``Programs/Library`` our modules; ``Player-Data`` has certificates, inputs,
-outputs and MAC keys; ``Persistence`` the share files. The folder has mode 0700 and secret files 0600.
+outputs and MAC keys; ``ShareVector`` the share files. The folder has mode 0700 and secret files 0600.
 :meth:`WorkFolder.close` overwrites the secrets before it removes the folder.
 """
 

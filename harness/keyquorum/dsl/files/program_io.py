@@ -21,8 +21,8 @@ from keyquorum.model.protocols import PROTOCOLS
 
 from ..context import Dynamic, Ints, Value
 from ..errors import CompilerError
-from .persistence import Persistence
 from .share_files import Identity, claim, identity, load_shares, release, save_shares, shares_path
+from .share_vector import ShareVector
 
 Number = int | Fraction
 """A number of an input: an integer, or one with digits after the point."""
@@ -84,7 +84,7 @@ def read_listed(folder: Path, name: str) -> Ints:
         raise ProgramError(f"{path}: public input is 64-bit decimal numbers, separated by white space") from None
 
 
-def shape_of(private: Ints, public: Sequence[Ints], persistence: Persistence) -> tuple[int, ...]:
+def shape_of(private: Ints, public: Sequence[Ints], persistence: ShareVector) -> tuple[int, ...]:
     """Sizes of inputs and share file, in words, and whether the share file exists."""
     return (len(private), int(persistence.exists), persistence.length, persistence.element_words, *map(len, public))
 
@@ -106,7 +106,7 @@ class ProgramIO:
 
     private_inputs: Ints = field(default_factory=_no_words)
     public_inputs: list[Ints] = field(default_factory=list)
-    persistence: Persistence = field(default_factory=Persistence)
+    persistence: ShareVector = field(default_factory=ShareVector)
     stdout: Callable[[str], None] | None = None
     listed_inputs: Ints | None = None
     other_inputs: dict[int, Ints] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from keyquorum.model.errors import ProgramError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 
-from .persistence import NO_NAME, Persistence
+from .share_vector import NO_NAME, ShareVector
 
 CLAIM = ".claimed"
 """Ending of the mark beside a share file."""
@@ -137,7 +137,7 @@ def _files_of_the_run(path: Path) -> list[Path]:
     return sorted(file for file in path.parent.glob("Shares-P*") if file.name.removeprefix("Shares-P").isdigit())
 
 
-def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence:
+def load_shares(path: Path, engine: Any, if_needed: bool = False) -> ShareVector:
     """The shares of a file; empty if there is no file.
 
     Raises :class:`ProgramError` if they are of another protocol, domain or committee. With ``if_needed`` the error is raised only when a
@@ -146,10 +146,10 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
     refusal = next((reason for reason in refusals if reason is not None), None)
     if refusal is not None:
         if if_needed:
-            return Persistence.refused(refusal)
+            return ShareVector.refused(refusal)
         raise ProgramError(refusal)
     if not path.exists():
-        return Persistence()  # a mark stays: somebody may bring the file back
+        return ShareVector()  # a mark stays: somebody may bring the file back
     header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
@@ -162,16 +162,16 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> Persistence
         )
     if can.names_runs and isinstance(engine, Engine) and len(data) == length:
         if if_needed:
-            return Persistence.refused(f"{path}: {NO_NAME}")
+            return ShareVector.refused(f"{path}: {NO_NAME}")
         raise ProgramError(f"{path}: {NO_NAME}")
-    shares = Persistence.from_export(data[:length], engine.share_parts, engine.element_bytes)
+    shares = ShareVector.from_export(data[:length], engine.share_parts, engine.element_bytes)
     shares.bind(engine.protocol, engine.domain)
     if len(data) > length:
         shares.import_mac(data[length:])
     return shares
 
 
-def save_shares(path: Path, persistence: Persistence, engine: Any) -> None:
-    """Writes a share file, 0600 in a folder of 0700: the shares, then the bytes of :meth:`Persistence.export_mac`."""
+def save_shares(path: Path, persistence: ShareVector, engine: Any) -> None:
+    """Writes a share file, 0600 in a folder of 0700: the shares, then the bytes of :meth:`ShareVector.export_mac`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _engine.ShareFile.write(str(path), _header(engine, persistence.length), persistence.export() + persistence.export_mac())

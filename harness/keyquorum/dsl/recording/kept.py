@@ -14,8 +14,8 @@ from keyquorum.model.protocols import PROTOCOLS
 from ..context import Ints
 from ..control.imports import resolved, stamp
 from ..control.runner import program_failure, run_program
-from ..files.persistence import Persistence
 from ..files.program_io import ProgramIO, shape_of
+from ..files.share_vector import ShareVector
 from .recorder import Recorder
 from .recording import Recording, Written
 
@@ -74,7 +74,7 @@ class KeptEngine:
         if len(self._seen) < MOST_SEEN:
             self._seen.add(key)
 
-    def outputs(self, path: str | Path, args: Sequence[str], private: Ints, public: Sequence[Ints], persistence: Persistence) -> list[Ints]:
+    def outputs(self, path: str | Path, args: Sequence[str], private: Ints, public: Sequence[Ints], persistence: ShareVector) -> list[Ints]:
         """As :meth:`run` with this input and share file; returns the output of the program."""
         recording = self._recording(_key(path, args, shape_of(private, public, persistence), persistence))
         if recording is not None and not recording.prints and not self._everyone:
@@ -85,7 +85,7 @@ class KeptEngine:
         return io.file_outputs
 
     def _played(
-        self, recording: Recording, path: str | Path, private: Ints, public: Sequence[Ints], persistence: Persistence, show: Callable[[str], None]
+        self, recording: Recording, path: str | Path, private: Ints, public: Sequence[Ints], persistence: ShareVector, show: Callable[[str], None]
     ) -> list[Written]:  # fmt: skip
         return _playing(lambda: recording.play(self.engine, persistence, private, public, show), path)
 
@@ -108,7 +108,7 @@ class KeptEngine:
             return False
 
 
-def _key(path: str | Path, args: Sequence[str], shape: tuple[int, ...], persistence: Persistence) -> object:
+def _key(path: str | Path, args: Sequence[str], shape: tuple[int, ...], persistence: ShareVector) -> object:
     """The key of runs that make the same calls: file, arguments and sizes."""
     return resolved(os.path.abspath(path)), tuple(args), shape, persistence.mac_key is None
 

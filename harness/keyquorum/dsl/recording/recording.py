@@ -11,7 +11,7 @@ import numpy as np
 from keyquorum import _engine
 
 from ..context import Ints
-from ..files.persistence import Persistence
+from ..files.share_vector import ShareVector
 
 Written = tuple[int | None, bool, Ints]
 """Output: the party that it is for (None: all parties), whether the words were revealed to this party alone, and the words."""
@@ -27,7 +27,7 @@ class Recording:
     prints: bool
     files: Sequence[tuple[str, Any]]
 
-    def play(self, engine: Any, persistence: Persistence, private: Ints, public: Sequence[Ints], show: Callable[[str], None]) -> list[Written]:
+    def play(self, engine: Any, persistence: ShareVector, private: Ints, public: Sequence[Ints], show: Callable[[str], None]) -> list[Written]:
         """Executes the steps with the share file and the inputs of a run. ``show`` prints. Returns the output."""
         if self.shares and persistence.exists:
             persistence.check(engine, 0, 0)

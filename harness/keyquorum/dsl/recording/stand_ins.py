@@ -31,7 +31,7 @@ def _real(args: Iterable[Operand]) -> list[Operand]:
     return [a._real if isinstance(a, _StandIn) else plain(a) for a in args]
 
 
-class RecordedPersistence(_StandIn):
+class RecordedShareVector(_StandIn):
     """The share file of a recorded run. Recorded are reads before the first store, and stores at the end of the file."""
 
     __slots__ = ()
@@ -70,7 +70,7 @@ class RecordedIO(_StandIn):
 
     def __init__(self, recorder: RecordsNumbers, real: Operand) -> None:
         super().__init__(recorder, real)
-        self.persistence = RecordedPersistence(recorder, real.persistence)
+        self.persistence = RecordedShareVector(recorder, real.persistence)
 
     def __getattr__(self, name: str) -> Operand:
         return self._real.unread if name == "unread" else self._unknown(name)

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from keyquorum._engine import Ntt
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.fhew import BOOTSTRAPPING, KINDS, PUBLIC, SWITCHING, body_residues, masks, residue_bytes
 from keyquorum.fhe.lwe import FhewParameters, Ints, Words
 from keyquorum.fhe.lwe_public import residues
@@ -93,10 +93,10 @@ class _Generation:
     def __init__(self, frame: Generation[FhewRequest], plan: NoisePlan) -> None:
         self.context, self.parameters, self.plan = frame.context, frame.request.parameters, plan
         self._programs = frame.run.over(sharing_of(self.context.committee, self.parameters))
-        self.ring, self.short = frame.keep(Persistence()), frame.keep(Persistence())
+        self.ring, self.short = frame.keep(ShareVector()), frame.keep(ShareVector())
         self._ntt = Ntt(self.parameters.prime, self.parameters.dimension)
 
-    def run(self, call: Call, share: Persistence, private: Ints | None = None, public: Words | None = None) -> Words:
+    def run(self, call: Call, share: ShareVector, private: Ints | None = None, public: Words | None = None) -> Words:
         """The residues that a program opens to all. The parties have compared what the calls depend on."""
         words = self._programs.run(call, share, private, [] if public is None else [public.view(np.int64)], keep=True)
         return residues(self.parameters, words)
@@ -107,7 +107,7 @@ class _Generation:
         self.run(sample_cbd(size=p.dimension, method="arith", half=1), self.ring)
         self.run(sample_bits(size=p.lwe_dimension), self.short)
 
-    def add_noise(self, kind: str, size: int, share: Persistence, layout: Layout) -> None:
+    def add_noise(self, kind: str, size: int, share: ShareVector, layout: Layout) -> None:
         """Appends noise e for ``size`` residues of the bodies. Contributions to the bootstrapping key are transformed by who makes them."""
         if self.plan.noise == LOCAL:
             call = sum_inputs(contributors=self.plan.parties, size=size)
@@ -135,9 +135,9 @@ class _Generation:
         return transformed.view(np.int64)
 
     @contextmanager
-    def noise(self, kind: str, size: int, *secrets: Words) -> Iterator[Persistence]:
+    def noise(self, kind: str, size: int, *secrets: Words) -> Iterator[ShareVector]:
         """A share file with these shares, [parts, words] each, and then noise for ``size`` residues of the bodies; wiped afterwards."""
-        share = Persistence.from_sections(secrets, self.ring.element_words)
+        share = ShareVector.from_sections(secrets, self.ring.element_words)
         try:
             self.add_noise(kind, size, share, Layout(secrets=share.length))
             yield share
@@ -180,7 +180,7 @@ class _Generation:
         p = self.parameters
 
         def bodies(e: Words, first: int, last: int, a: Words) -> Words:
-            share = Persistence.from_sections([self.short.words, self.ring.words[:, first:last], e], self.ring.element_words)
+            share = ShareVector.from_sections([self.short.words, self.ring.words[:, first:last], e], self.ring.element_words)
             layout = Layout(s=p.lwe_dimension, m=last - first, e=(last - first) * p.switch_levels)
             call = lwe_switch_key(
                 n=p.lwe_dimension, count=last - first, base_log=p.switch_base_log, levels=p.switch_levels, q=p.prime,
@@ -195,7 +195,7 @@ class _Generation:
         p = self.parameters
 
         def bodies(e: Words, first: int, last: int, a: Words) -> Words:
-            share = Persistence.from_sections([self.ring.words, e], self.ring.element_words)
+            share = ShareVector.from_sections([self.ring.words, e], self.ring.element_words)
             layout = Layout(s=p.dimension, e=last - first)
             return self.run(lwe_samples(n=p.dimension, count=last - first, s=layout["s"], e=layout["e"]), share, public=a)
 

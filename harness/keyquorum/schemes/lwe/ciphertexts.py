@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, file_scheme, messages_to_bytes, read_lwe, read_messages
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
@@ -139,7 +139,7 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
         return True
 
     def phases(
-        self, context: PartyContext, group: RoundingGroup, info: K, shares: Sequence[Persistence], variant: Variant,
+        self, context: PartyContext, group: RoundingGroup, info: K, shares: Sequence[ShareVector], variant: Variant,
         ciphertexts: Sequence[LweCiphertexts], keep: bool = False,
     ) -> Words:  # fmt: skip
         # Over prime fields alone [1, parts, items]: modulo q.

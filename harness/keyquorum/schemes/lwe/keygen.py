@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, public_noise, residues
 from keyquorum.model.committee import Committee, require_embedded
@@ -44,14 +44,14 @@ def generate(context: PartyContext, request: LweRequest) -> KeyMaterial[LweKeyIn
         return made.finish(LweKeyInfo, Transcript(OPENING.tag, made.key_id.encode(), public).hexdigest())
 
 
-def make_lwe_key(context: PartyContext, parameters: LweParameters) -> tuple[LweKeyInfo, Persistence]:
+def make_lwe_key(context: PartyContext, parameters: LweParameters) -> tuple[LweKeyInfo, ShareVector]:
     """Makes a secret jointly; every party calls this. Rounds and bytes are those of `sample_bits`."""
     with _generation(context, parameters) as made:
         share = _make_secret(made)
         return made.finish(LweKeyInfo, transcript="").info, share
 
 
-def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: Persistence) -> LwePublicKey:
+def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: ShareVector) -> LwePublicKey:
     """Makes the public key of a secret jointly; every party calls this. The noise exists as shares only, and the body is opened to all, who compare
     it. Rounds and bytes are those of `sample_tuniform` and `lwe_public_key`."""
     return _make_public_key(Run(context), info.parameters, info.key_id, share)
@@ -63,15 +63,15 @@ def _generation(context: PartyContext, parameters: LweParameters) -> Generation[
     return Generation(context, LweRequest(parameters), OPENING, [asdict(parameters)])
 
 
-def _make_secret(made: Generation[LweRequest]) -> Persistence:
+def _make_secret(made: Generation[LweRequest]) -> ShareVector:
     """s, random bits."""
-    context, parameters, share = made.context, made.request.parameters, made.keep(Persistence())
+    context, parameters, share = made.context, made.request.parameters, made.keep(ShareVector())
     with context.phase("secret"):
         made.run.over(sharing_of(context.committee, parameters)).run(sample_bits(size=parameters.dimension), share)
     return share
 
 
-def _make_public_key(run: Run, parameters: LweParameters, key_id: str, share: Persistence) -> LwePublicKey:
+def _make_public_key(run: Run, parameters: LweParameters, key_id: str, share: ShareVector) -> LwePublicKey:
     """b = A s + e for a public A."""
     context, n = run.context, parameters.dimension
     mask_seed = hashlib.shake_256(b"keyquorum LWE public key" + context.session.toss(64)).digest(64)

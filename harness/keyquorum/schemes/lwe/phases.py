@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import scale_round
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweCiphertexts
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs.signatures import lwe_phase
@@ -21,7 +21,7 @@ BLOCK = 128
 """Ciphertexts of which the phases are computed at a time: a matrix of 1 MB for n = 1024, which stays in the cache."""
 
 
-def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
+def lwe_phases(context: PartyContext, group: RoundingGroup, key: ShareVector, ciphertexts: LweCiphertexts) -> Words:
     """Our summands [parts, count words of a share] of z = 2^l m + e + 2^(l-1) modulo 2^k for each ciphertext. Local, but for one comparison of the kept engine; every party calls this.
 
     Modulo 2^64 these are the shares of the phases. Modulo a prime each summand is scaled to 2^k u / q and rounded by who knows it:
@@ -41,7 +41,7 @@ def lwe_phases(context: PartyContext, group: RoundingGroup, key: Persistence, ci
     return result
 
 
-def phases_modulo_q(context: PartyContext, group: RoundingGroup, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
+def phases_modulo_q(context: PartyContext, group: RoundingGroup, key: ShareVector, ciphertexts: LweCiphertexts) -> Words:
     """Our shares [1, parts, count] of the phases b - <a, s> modulo the prime q, which are not scaled. Local, but for the comparison of :func:`lwe_phases`; every party calls this."""
     shares = _shares(context, key, ciphertexts)
     result = group.summands_of(shares, ciphertexts.parameters.prime)[None]
@@ -49,10 +49,10 @@ def phases_modulo_q(context: PartyContext, group: RoundingGroup, key: Persistenc
     return result
 
 
-def _shares(context: PartyContext, key: Persistence, ciphertexts: LweCiphertexts) -> Words:
+def _shares(context: PartyContext, key: ShareVector, ciphertexts: LweCiphertexts) -> Words:
     """Our shares of the phases; modulo 2^64 with the offset 2^(l-1)."""
     parameters = ciphertexts.parameters
-    file = Persistence.from_sections([key.words], key.element_words)
+    file = ShareVector.from_sections([key.words], key.element_words)
     file.take_mac(key)
     n, count, length = parameters.dimension, ciphertexts.count, parameters.noise_length
     call = lwe_phase(n=n, count=count, offset=0 if parameters.prime else 1 << (length - 1), block=BLOCK)

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest, Unsigned
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs import Call
@@ -196,7 +196,7 @@ class LweVariant(Variant):
     def _tables(self, group: RoundingGroup, bits: Words, size: int, tests: list[list[KeyTest]]) -> Words:
         """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need. ``tests``: of the run that made the bits; those of the tables are appended."""
         low = (bits & low_mask(self.table_bits)).reshape(bits.shape[0], -1)
-        with group.ring(self.table_bits).shares(Persistence.from_words(low)) as tables:
+        with group.ring(self.table_bits).shares(ShareVector.from_words(low)) as tables:
             kind_of(group.context.committee).mark(tables, tests[0], "bits of masks")
             tables.run(self._ltz_tables(size, "stored"))
             tests.append([test.copy() for test in tables.file.key_tests])
@@ -218,7 +218,7 @@ class LweVariant(Variant):
         flat = [m.reshape(m.shape[0], -1) for m in shares]
         masks = masks_of(preprocessing[-1], self.openings, padded_output(p), to) if self.defers_checks else None
         try:
-            with group.ring(p.ring_bits).shares(Persistence.from_sections([z, *flat], self.words)) as working:
+            with group.ring(p.ring_bits).shares(ShareVector.from_sections([z, *flat], self.words)) as working:
                 kind.mark(working, tests, "phases and items")
                 words = working.run(_online(self, size, to), keep=True, purpose=context, masks=masks)
                 opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None

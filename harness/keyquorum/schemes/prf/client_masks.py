@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError
 from keyquorum.parties.context import PartyContext
@@ -136,7 +136,7 @@ class KeptMasks:
 def make_masks(context: PartyContext, inputs: int, blocks: int, purpose: bytes) -> tuple[KeptMasks, Words]:
     """Masks of ``inputs`` inputs of ``blocks`` blocks each, and this party's answer, [words, inputs]; every party calls this. Rounds and bytes are those of
     `client_masks`. ``purpose``: bound to the messages."""
-    count, shares = words_of(blocks), Persistence()
+    count, shares = words_of(blocks), ShareVector()
     try:
         Run(context).over(sharing_of(context.committee)).run(client_masks(size=inputs, words=count), shares, keep=True, purpose=purpose)
         width = shares.element_words
@@ -152,7 +152,7 @@ def make_masks(context: PartyContext, inputs: int, blocks: int, purpose: bytes) 
         shares.wipe()
 
 
-def evaluate_masked(context: PartyContext, key: Persistence, kept: Sequence[KeptMasks], points: Sequence[Bytes], purpose: bytes) -> list[bytes]:
+def evaluate_masked(context: PartyContext, key: ShareVector, kept: Sequence[KeptMasks], points: Sequence[Bytes], purpose: bytes) -> list[bytes]:
     """The blocks xor pads of AES at masked points, [inputs, 16] for each object of masks, which serve once and are wiped; every party calls this, and all get the same
     bytes, with MACs checked. Rounds and bytes are those of `aes_blocks_masked`."""
     masks = np.concatenate([_repeated(one.masks, one.blocks) for one in kept], axis=2)
@@ -161,7 +161,7 @@ def evaluate_masked(context: PartyContext, key: Persistence, kept: Sequence[Kept
     size, width = masks.shape[2], masks.shape[3]
     layout = Layout(masks=ROWS * size, key=ROUND_KEY_BITS, pads=ROWS * size)
     call = aes_blocks_masked(size=size, masks=layout["masks"], keys=layout["key"], pads=layout["pads"])
-    working = Persistence.from_sections([masks.reshape(2, -1), key.words, pads.reshape(2, -1)], width)
+    working = ShareVector.from_sections([masks.reshape(2, -1), key.words, pads.reshape(2, -1)], width)
     working.take_mac(key)
     tests = {test.tobytes(): test for one in [key.key_tests, *(k.key_tests for k in kept)] for test in one}
     working.take_key_tests(list(tests.values()))

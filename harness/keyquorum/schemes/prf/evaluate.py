@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import Unsigned
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
@@ -35,7 +35,7 @@ def check_evaluation(committee: Committee, method: str) -> None:
         raise ParameterError(f"{committee.protocol}: one-time tables {refused}: serve with --method circuit")
 
 
-def evaluate_shares(context: PartyContext, key: Persistence, points: Bytes, purpose: bytes) -> Bytes:
+def evaluate_shares(context: PartyContext, key: ShareVector, points: Bytes, purpose: bytes) -> Bytes:
     """This party's shares of AES under the key, from its shares of points, [summands held, blocks, 16] each; every party calls this.
 
     Rounds and bytes are those of `aes_blocks`. Points are padded with zeros to a power of two blocks: the engine keeps a program for each size.
@@ -52,7 +52,7 @@ def evaluate_shares(context: PartyContext, key: Persistence, points: Bytes, purp
         padded.fill(0)
 
 
-def evaluate_by_tables(context: PartyContext, key: Persistence, points: Bytes, tables: Preprocessing, purpose: bytes) -> Bytes:
+def evaluate_by_tables(context: PartyContext, key: ShareVector, points: Bytes, tables: Preprocessing, purpose: bytes) -> Bytes:
     """As :func:`evaluate_shares`, with an item of :class:`.AesTables` for each block, which serves once: the caller has claimed them, and they are wiped.
     Rounds and bytes are those of `aes_blocks_table`. Not padded: a block without an item would open its state.
     """
@@ -71,14 +71,14 @@ def evaluate_by_tables(context: PartyContext, key: Persistence, points: Bytes, t
             mine.fill(0)
 
 
-def _evaluated(context: PartyContext, call: Call, key: Persistence, points: Bytes, sections: Sequence[Unsigned], purpose: bytes) -> Bytes:
+def _evaluated(context: PartyContext, call: Call, key: ShareVector, points: Bytes, sections: Sequence[Unsigned], purpose: bytes) -> Bytes:
     """The blocks that a program appends to a share file of points, key and further sections."""
     rows, result = rows_of(points), None
     try:
         with (
             Run(context)
             .over(sharing_of(context.committee))
-            .shares(Persistence.from_sections([rows, key.words, *sections], key.element_words)) as working
+            .shares(ShareVector.from_sections([rows, key.words, *sections], key.element_words)) as working
         ):
             working.named(f"AES of points {purpose.hex()}", key.key_tests)
             working.run(call, keep=True, purpose=purpose)

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 
@@ -39,7 +39,7 @@ class AesPrf(InnerPrf):
     def check_points(self, shares: Bytes) -> None:
         pass  # all bytes are summands
 
-    def evaluated(self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
+    def evaluated(self, context: PartyContext, key: ShareVector, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
         # The circuit is evaluated. Rounds and bytes are those of `aes_blocks`.
         return evaluate_shares(context, key, points_of_blocks(context.committee, context.party, points, blocks), purpose)
 

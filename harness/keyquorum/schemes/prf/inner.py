@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 
@@ -40,7 +40,7 @@ class InnerPrf(ABC):
         """Refuses summands, [held, inputs, 16], that are no elements. Raises CiphertextError."""
 
     @abstractmethod
-    def evaluated(self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
+    def evaluated(self, context: PartyContext, key: ShareVector, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
         """This party's shares of blocks, [summands held, sum of ``blocks``, answer_bytes], from shares of points, [summands held, points, 16]; every party
         calls this. ``blocks``: of each point. ``purpose``: bound to the messages; parties with other ones refuse each other's."""
 

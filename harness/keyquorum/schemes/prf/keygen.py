@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call
@@ -49,7 +49,7 @@ def generate(context: PartyContext, request: PrfRequest) -> KeyMaterial[PrfKeyIn
     sharing = sharing_of(context.committee, request.parameters)
     with Generation(context, request, OPENING, [asdict(request.parameters)]) as made:
         with context.phase("key"):
-            made.run.over(sharing).run(_program(request.parameters), made.keep(Persistence()))
+            made.run.over(sharing).run(_program(request.parameters), made.keep(ShareVector()))
         return made.finish(PrfKeyInfo)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keyquorum._engine import UsageError, legendre_symbols, wide_sum
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, ParameterError, PartyError
 from keyquorum.parties.context import PartyContext
@@ -88,7 +88,7 @@ class LegendrePrf(InnerPrf):
         if ((words[:, 1] > high) | ((words[:, 1] == high) & (words[:, 0] >= low))).any():
             raise CiphertextError("shares of inputs that are no elements of the field: run the same version everywhere")
 
-    def evaluated(self, context: PartyContext, key: Persistence, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
+    def evaluated(self, context: PartyContext, key: ShareVector, points: Bytes, blocks: Sequence[int], purpose: bytes) -> Bytes:
         # Rounds and bytes are those of `legendre_prf`, with as many polynomials as the longest value takes. Points are padded with zeros to a power
         # of two: the engine keeps a program for each size. Values beyond ``blocks`` are wiped, and never sent.
         parts, count = points.shape[:2]
@@ -103,7 +103,7 @@ class LegendrePrf(InnerPrf):
         )  # fmt: skip
         runs, values = Run(context).over(sharing_of(context.committee, self._parameters)), None
         try:
-            with runs.shares(Persistence.from_sections([words, key.words], key.element_words)) as working:
+            with runs.shares(ShareVector.from_sections([words, key.words], key.element_words)) as working:
                 working.named(f"symbols of points {purpose.hex()}", key.key_tests)
                 working.run(call, keep=True, purpose=purpose)
                 values = working.tail(2 * size * bits)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.decode import ckks_plaintext, integer_plaintext
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal import Evaluator
@@ -100,7 +100,7 @@ class _Decryption:
 
     context: PartyContext
     info: SealKeyInfo
-    shares: Sequence[Persistence]
+    shares: Sequence[ShareVector]
     receiver: int
     rounding: str
 
@@ -224,7 +224,7 @@ def ready_to_decrypt(info: SealKeyInfo, data: bytes, what: str = "the ciphertext
 
 
 def decrypt(
-    context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str
+    context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector], ciphertexts: Sequence[Ciphertext], receiver: int, rounding: str
 ) -> list[SealDecrypted] | None:  # fmt: skip
     """Decrypts ciphertexts, which :func:`check_decryption` admits, to ``receiver``; every party calls this. Returns None at the other parties.
 

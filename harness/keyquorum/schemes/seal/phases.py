@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
-from keyquorum.dsl import Persistence, wiped_on_failure
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl import ShareVector, wiped_on_failure
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import ParameterError
@@ -25,7 +25,7 @@ Words = NDArray[np.uint64]
 
 
 def shares_of_phase(
-    context: PartyContext, info: SealKeyInfo, share: Persistence, index: int, ciphertext: Ciphertext, factor: int = 1, keep: bool = False
+    context: PartyContext, info: SealKeyInfo, share: ShareVector, index: int, ciphertext: Ciphertext, factor: int = 1, keep: bool = False
 ) -> Shares:  # fmt: skip
     """Shares of factor (c0 + c1 s) modulo the prime ``index``, coefficients, as segment ``phase`` after ``s``: a copy of the key's share file modulo that prime,
     with the phase appended. Local. ``keep``: see :meth:`.Backend.run`."""
@@ -47,7 +47,7 @@ def check_exact(parameters: ParameterSet) -> None:
 
 
 def exact_summands(
-    group: RoundingGroup, info: SealKeyInfo, share: Persistence, ciphertexts: Sequence[Ciphertext], keep: bool = False
+    group: RoundingGroup, info: SealKeyInfo, share: ShareVector, ciphertexts: Sequence[Ciphertext], keep: bool = False
 ) -> tuple[Words, list[KeyTest]]:
     """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both; and the names of the runs that
     made the phases, where runs have names."""

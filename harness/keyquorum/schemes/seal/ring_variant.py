@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest, Unsigned
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.committee import Committee, check_name
@@ -134,7 +134,7 @@ class RingVariant(Variant):
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing[:-1]]
         masks = masks_of(preprocessing[-1], self.openings, self.padded, to)
         try:
-            with group.over(Sharing(self.protocol, RING)).shares(Persistence.from_sections([z, *flat], WORDS)) as working:
+            with group.over(Sharing(self.protocol, RING)).shares(ShareVector.from_sections([z, *flat], WORDS)) as working:
                 ProvenNumbers.mark(working, tests, "phases and items")
                 call = _online(size, self.parameters.plain_modulus, self.length, to)
                 words = working.run(call, keep=True, purpose=context, masks=masks)
@@ -145,7 +145,7 @@ class RingVariant(Variant):
             masks.wipe()
             wipe_copies(flat, preprocessing[:-1])
 
-    def phases(self, context: PartyContext, info: SealKeyInfo, share: Persistence, ciphertexts: Sequence[Ciphertext], keep: bool = False) -> Words:
+    def phases(self, context: PartyContext, info: SealKeyInfo, share: ShareVector, ciphertexts: Sequence[Ciphertext], keep: bool = False) -> Words:
         """Shares [2, count N words] of the phases of switched ciphertexts. ``share``: of the secret modulo 2^64. Local."""
         if not info.ring_secret:
             raise ParameterError(f"key {info.key_id} has no secret in the ring, which decryptions with a pool take: make a new key")

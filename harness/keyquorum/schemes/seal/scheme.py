@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe import seal
 from keyquorum.fhe.keys import galois_elements
 from keyquorum.fhe.parameters import ParameterSet, list_parameter_sets, load
@@ -154,7 +154,7 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         return info.parameters.scheme != "ckks"
 
     def noise_within(
-        self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int
+        self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector], ciphertexts: Sequence[Ciphertext], receiver: int
     ) -> bool | None:
         group, set_ = RoundingGroup.of(context, info.threshold, receiver), info.parameters
         u, names = exact_summands(group, info, shares[0], ciphertexts)
@@ -180,7 +180,7 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         return info.parameters.scheme != "ckks"
 
     def phases(
-        self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[Persistence], variant: Variant,
+        self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[ShareVector], variant: Variant,
         ciphertexts: Sequence[Ciphertext], keep: bool = False,
     ) -> Words:  # fmt: skip
         # Shapes: [2, parts, items], modulo 2^l and modulo t; over prime fields alone [1, parts, items], modulo q; in one ring with MACs
@@ -202,7 +202,7 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         return decrypt.plaintexts(info.parameters, ciphertexts, words.view(np.int64))
 
     def decrypt_without_pool(
-        self, context: PartyContext, info: SealKeyInfo, shares: Sequence[Persistence], ciphertexts: Sequence[Ciphertext], receiver: int,
+        self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector], ciphertexts: Sequence[Ciphertext], receiver: int,
         rounding: str,
     ) -> Sequence[Decrypted] | None:  # fmt: skip
         return decrypt.decrypt(context, info, shares, ciphertexts, receiver, rounding)

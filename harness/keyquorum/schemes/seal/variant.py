@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import Unsigned
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee, check_name
 from keyquorum.model.errors import ParameterError
@@ -132,8 +132,8 @@ class SealVariant(Variant):
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
         try:
             with (
-                group.ring(length).shares(Persistence.from_sections([z[0], *flat[:-1]])) as ring,
-                group.field(t).shares(Persistence.from_sections([z[1], flat[-1]])) as field,
+                group.ring(length).shares(ShareVector.from_sections([z[0], *flat[:-1]])) as ring,
+                group.field(t).shares(ShareVector.from_sections([z[1], flat[-1]])) as field,
             ):
                 kind.mark(ring, names, "phases and items modulo 2^l")
                 opened = ring.run(self._opening(size), keep=True, purpose=context)

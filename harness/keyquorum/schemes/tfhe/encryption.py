@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence, wiped_on_failure
+from keyquorum.dsl import ShareVector, wiped_on_failure
 from keyquorum.fhe.lwe import LweCiphertexts, Words
 from keyquorum.fhe.seeded_files import SEED_BYTES
 from keyquorum.fhe.tfhe import masks
@@ -36,18 +36,18 @@ def encrypt_shared_bits(context: PartyContext, info: TfheKeyInfo, secret: Words,
     p, count, committee = info.parameters, bits.shape[1], context.committee
     protocol, domain = sharing_of(committee, p)
 
-    def run(where: str, call: Call, share: Persistence, public: Sequence[Words] = ()) -> Words:
+    def run(where: str, call: Call, share: ShareVector, public: Sequence[Words] = ()) -> Words:
         words = [part.reshape(-1).view(np.int64) for part in public]
         return context.backend.run(protocol, where, call, public=words, persistence=share, mode=Mode(committee.threshold)).words.view(np.uint64)
 
     seed = context.session.toss(SEED_BYTES)
-    hidden, noise = Persistence(), Persistence()
+    hidden, noise = ShareVector(), ShareVector()
     with wiped_on_failure(hidden, noise):
         run(domain, sample_bits(size=count), hidden)
         run(domain, sample_tuniform(size=count, b=p.glwe_noise, chunk=count), noise)
-    file = Persistence.from_words(np.concatenate([secret, hidden.words, noise.words], axis=1))
+    file = ShareVector.from_words(np.concatenate([secret, hidden.words, noise.words], axis=1))
     lowest = hidden.words & np.uint64(1)
-    both = Persistence.from_words(np.concatenate([bits, lowest], axis=1))
+    both = ShareVector.from_words(np.concatenate([bits, lowest], axis=1))
     wipe(lowest)
     hidden.wipe()
     noise.wipe()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import TfheParameters, Words
 from keyquorum.fhe.tfhe import BOOTSTRAPPING, COMPACT, KINDS, SWITCHING, body_words, masks
 from keyquorum.model.committee import Committee
@@ -83,9 +83,9 @@ class _Generation:
     def __init__(self, frame: Generation[TfheRequest]) -> None:
         self.context, self.request, self.parameters = frame.context, frame.request, frame.request.parameters
         self._programs = frame.run.over(sharing_of(self.context.committee, self.parameters))
-        self.ring, self.short = frame.keep(Persistence()), frame.keep(Persistence())
+        self.ring, self.short = frame.keep(ShareVector()), frame.keep(ShareVector())
 
-    def run(self, call: Call, share: Persistence, *public: Words) -> Words:
+    def run(self, call: Call, share: ShareVector, *public: Words) -> Words:
         """The words that a program opens to all."""
         return self._programs.run(call, share, public=[words.view(np.int64) for words in public]).view(np.uint64)
 
@@ -95,12 +95,12 @@ class _Generation:
         self.run(sample_bits(size=self.parameters.lwe_dimension), self.short)
 
     @contextmanager
-    def noise(self, size: int, bound_bits: int, method: str = BITS) -> Iterator[tuple[Persistence, Layout]]:
+    def noise(self, size: int, bound_bits: int, method: str = BITS) -> Iterator[tuple[ShareVector, Layout]]:
         """A share file with both secrets, z and s, and new noise e; wiped afterwards."""
         p, secrets = self.parameters, [self.ring.words, self.short.words]
         layout = Layout(z=p.dimension, s=p.lwe_dimension, e=size)
         sections = [*secrets, self._carried(size, bound_bits + 1)] if method == CARRY else secrets
-        working = Persistence.from_sections(sections, self.ring.element_words)
+        working = ShareVector.from_sections(sections, self.ring.element_words)
         try:
             if method == BITS:
                 self.run(sample_tuniform(size=size, b=bound_bits, chunk=min(size, SAMPLES)), working)
@@ -111,7 +111,7 @@ class _Generation:
 
     def _carried(self, size: int, length: int) -> Words:
         """Shares [parts, size] of noise of TUniform(length - 1), by carries."""
-        made, committee = Persistence(), self.context.committee
+        made, committee = ShareVector(), self.context.committee
         try:
             self.run(sample_carries(size=size, length=length), made)
             return carried(made.words, length, committee.capabilities.held(self.context.party, committee.size, committee.threshold))

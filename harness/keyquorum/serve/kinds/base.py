@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeGuard
 
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import CiphertextError, KeyQuorumError
@@ -94,7 +94,7 @@ class ServedKind(ABC):
     variant: PreprocessingKind | None
     audited: Json
 
-    def load(self, committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[Persistence]:
+    def load(self, committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[ShareVector]:
         """This party's shares of the secret vectors (the first ``count``) of a key. For a subset: requests name its parties, lines of the audit log too, and the parties
         compare the sharing of these very shares."""
         self._named = named_in_requests(committee)

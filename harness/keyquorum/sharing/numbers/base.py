@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import budget_lift, joint_summands
-from keyquorum.dsl import Persistence
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl import ShareVector
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.model.committee import Committee
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.shares import DomainRun, Run, Shares
@@ -158,7 +158,7 @@ class PrivateNumbers(ABC):
     @classmethod
     def of_summands(cls, runs: DomainRun, summands: Words) -> Shares:
         """Shares of the sums of summands that members computed from their shares of a phase, [parts, size]: the summands themselves."""
-        return runs.shares(Persistence.from_words(summands))
+        return runs.shares(ShareVector.from_words(summands))
 
     @classmethod
     @abstractmethod

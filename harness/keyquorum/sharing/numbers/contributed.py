@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keyquorum.dsl import wiped_on_failure
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.programs.signatures import sample_ternary
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import uniform_trits, wipe

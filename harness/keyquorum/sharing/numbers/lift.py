@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum.dsl import Persistence, wiped_on_failure
+from keyquorum.dsl import ShareVector, wiped_on_failure
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_close, lift_open
@@ -180,7 +180,7 @@ class Lifted:
 
     def _empty(self, runs: DomainRun) -> Shares:
         """Shares over another domain, in which the values will have the segments of x."""
-        return Shares(runs, Persistence(), self._x.layout.copy())
+        return Shares(runs, ShareVector(), self._x.layout.copy())
 
     def _close(self, shares: Shares, count: int) -> None:
         """Appends the first ``count`` values to shares over another domain."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import CheckError, budget_attempts, budget_lift, budget_lift_tests, budget_residues
 from keyquorum.dsl import wiped_on_failure
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.needs import MB

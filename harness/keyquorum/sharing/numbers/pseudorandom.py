@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from keyquorum._engine import joint_summands
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl.files.persistence import KeyTest
+from keyquorum.dsl.files.share_vector import KeyTest
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.programs import Segment

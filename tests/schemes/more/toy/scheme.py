@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from keyquorum.backends.base import Mode
-from keyquorum.dsl import Persistence
+from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, pack, unpack
 from keyquorum.fhe.lwe_public import LwePublicKey, expand_mask
 from keyquorum.model.committee import Committee
@@ -107,7 +107,7 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
         return info
 
     def generate(self, context: PartyContext, request: ToyRequest, folder: Path | None = None) -> KeyMaterial[ToyKeyInfo]:
-        committee, parameters, share = context.committee, request.parameters, Persistence()
+        committee, parameters, share = context.committee, request.parameters, ShareVector()
         public_seed = hashlib.shake_256(b"toy" + context.session.toss(64)).digest(64)
 
         def run(call: Call, **options: Any) -> Any:
@@ -169,7 +169,7 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
         return True
 
     def phases(
-        self, context: PartyContext, group: RoundingGroup, info: ToyKeyInfo, shares: Sequence[Persistence], variant: Variant,
+        self, context: PartyContext, group: RoundingGroup, info: ToyKeyInfo, shares: Sequence[ShareVector], variant: Variant,
         ciphertexts: Sequence[LweCiphertexts], keep: bool = False,
     ) -> Words:  # fmt: skip
         a, b = np.concatenate([c.a for c in ciphertexts]), np.concatenate([c.b for c in ciphertexts])

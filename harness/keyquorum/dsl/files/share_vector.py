@@ -31,7 +31,7 @@ NO_KEY_TEST = (
 NO_NAME = "the shares have no name of the run that made them: if MP-SPDZ made them, use them there; if an earlier build stored them, they cannot be used, make new ones"
 
 
-class Persistence:
+class ShareVector:
     """One party's share file in memory: a growing vector of shares of one protocol and domain.
 
     The array has shape [parts, words]: component j of the share of element i; elements of more than 64 bits take two words. :meth:`bind`, or
@@ -57,13 +57,13 @@ class Persistence:
         self._renamed = False
 
     def __repr__(self) -> str:
-        return f"Persistence({self.length} shares)"
+        return f"ShareVector({self.length} shares)"
 
     def __del__(self) -> None:
         self.wipe()
 
     @classmethod
-    def refused(cls, reason: str) -> Persistence:
+    def refused(cls, reason: str) -> ShareVector:
         """Stands for a share file that this run must not read or change: every access raises :class:`ProgramError` with ``reason``."""
         made = cls()
         made._refusal = reason
@@ -75,7 +75,7 @@ class Persistence:
             raise ProgramError(self._refusal)
 
     @classmethod
-    def from_words(cls, words: Unsigned, element_words: int = 1) -> Persistence:
+    def from_words(cls, words: Unsigned, element_words: int = 1) -> ShareVector:
         """From component vectors, [parts, n * element_words] words. Takes ownership of the array, and wipes it at the end."""
         if words.ndim != 2:
             raise ValueError(f"components must be a matrix [parts, n], not of {words.ndim} dimensions")
@@ -86,7 +86,7 @@ class Persistence:
         return made
 
     @classmethod
-    def from_sections(cls, sections: Sequence[Unsigned], element_words: int = 1) -> Persistence:
+    def from_sections(cls, sections: Sequence[Unsigned], element_words: int = 1) -> ShareVector:
         """From consecutive sections of the file, each [parts, n_i] of unsigned words of any size (64-bit words if an element takes
         several), aligned in memory. The caller keeps ownership and wipes them.
 
@@ -117,7 +117,7 @@ class Persistence:
             section.fill(0)
 
     @classmethod
-    def from_export(cls, data: bytes, parts: int, element_bytes: int = 8) -> Persistence:
+    def from_export(cls, data: bytes, parts: int, element_bytes: int = 8) -> ShareVector:
         """From the bytes of :meth:`export`: component after component, little-endian elements of 8 or 16 bytes."""
         made = cls()
         made._width = element_bytes // 8
@@ -170,9 +170,9 @@ class Persistence:
             return last[:, last.shape[1] - count :].astype(np.uint64)
         return self.words[:, self._used - count :].copy()
 
-    def copy(self) -> Persistence:
+    def copy(self) -> ShareVector:
         """An independent copy."""
-        made = Persistence()
+        made = ShareVector()
         made._words, made._used, made._width = (
             (None if self._words is None else self.words.copy()),
             self._used,
@@ -182,15 +182,15 @@ class Persistence:
         made.take_mac(self)
         return made
 
-    def head(self, count: int) -> Persistence:
+    def head(self, count: int) -> ShareVector:
         """An independent copy of the first ``count`` shares."""
         self._check_range(0, count)
-        made = Persistence.from_words(self.words[:, : count * self._width].copy(), self._width)
+        made = ShareVector.from_words(self.words[:, : count * self._width].copy(), self._width)
         made._of = self._of
         made.take_mac(self)
         return made
 
-    def take_mac(self, other: Persistence) -> None:
+    def take_mac(self, other: ShareVector) -> None:
         """Copies the share of the MAC key and the key tests of ``other``, under whose MAC key these shares are."""
         self.mac_key = None if other.mac_key is None else other.mac_key.copy()
         self.take_key_tests(other.key_tests)
@@ -339,7 +339,7 @@ class Persistence:
             joined = hashlib.sha256(b"keyquorum joint integers at" + start.to_bytes(8, "little") + names).digest()
             self.key_tests, self._compared, self._renamed = [np.frombuffer(joined[: len(name)], dtype=np.uint8).copy()], None, True
 
-    def replace(self, other: Persistence) -> None:
+    def replace(self, other: ShareVector) -> None:
         """Takes over the shares of ``other``, which is empty afterwards."""
         self.wipe()
         self._words, self._used, self._width, self._of = other._words, other._used, other._width, other._of
@@ -427,7 +427,7 @@ def _mac_key(engine: Engine) -> Words | None:
 
 
 @contextmanager
-def wiped_on_failure(*shares: Persistence) -> Iterator[None]:
+def wiped_on_failure(*shares: ShareVector) -> Iterator[None]:
     """Overwrites shares if what follows fails: a traceback may keep them alive."""
     try:
         yield
