@@ -75,7 +75,7 @@ class Runs:
         """Lifts shares from the ring to the field."""
         masks = self.uniform(1 << (bits + MASK_BITS), size)
         opening = lift_open(contributors=self.parties, size=size, b=bits, lam=MASK_BITS, modulus=1 << 64)
-        opened = self.ring(opening, private=masks, persistence=shares)
+        opened = self.ring(opening, private=masks, shares=shares)
         self.field(lift_close(contributors=self.parties, size=size, b=bits), private=masks, public=[opened])
 
 
@@ -102,7 +102,7 @@ def _z2_poly(runs: Runs, size: int) -> None:
 
 def _z2_bits(runs: Runs, size: int) -> None:
     shares = ShareVector()
-    runs.ring(z2_to_zq(contributors=runs.parties, size=size, method="bits"), private=runs.uniform(2, size), persistence=shares)
+    runs.ring(z2_to_zq(contributors=runs.parties, size=size, method="bits"), private=runs.uniform(2, size), shares=shares)
     runs.lift(shares, size, 1)
 
 
@@ -111,7 +111,7 @@ def _z3(method: Literal["bilinear", "poly", "bits"]) -> Callable[[Runs, int], No
         trits = runs.uniform(3, size)
         if method == "bits":
             shares, indicators = ShareVector(), np.concatenate([trits == 1, trits == 2]).astype(np.int64)
-            runs.ring(z3_to_zq(contributors=runs.parties, size=size, method=method), private=indicators, persistence=shares)
+            runs.ring(z3_to_zq(contributors=runs.parties, size=size, method=method), private=indicators, shares=shares)
             runs.lift(shares, size, 2)
         else:
             both = np.concatenate([trits, np.where(trits == 2, -1, trits)])
@@ -127,7 +127,7 @@ def _zq(runs: Runs, size: int) -> None:
 
 def _zq_mask(runs: Runs, size: int) -> None:
     shares = ShareVector.from_words(runs.uniform(Q60, size).astype(np.uint64).reshape(1, -1))
-    runs.field(zq_to_z2_mask(size=size, q=Q60, out=0, adder="ripple"), persistence=shares)
+    runs.field(zq_to_z2_mask(size=size, q=Q60, out=0, adder="ripple"), shares=shares)
 
 
 def _fixed_weight(runs: Runs, length: int) -> None:

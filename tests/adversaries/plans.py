@@ -83,7 +83,7 @@ class Single:
         private: Ints | None = np.random.default_rng().integers(0, 1 << L, SIZE) if session.party < self.contributors else None
         private = deviation.words("input", private)
         words = [str(word) for word in self.arguments]
-        io = ProgramIO(private_inputs=np.empty(0, dtype=np.int64) if private is None else private, public_inputs=[], persistence=shares)
+        io = ProgramIO(private_inputs=np.empty(0, dtype=np.int64) if private is None else private, public_inputs=[], shares=shares)
         engine = session.engine(self.protocol, self.domain, self.path.stem, self.threshold, None)
         run_program(engine, self.path, words, io)
         got = [*io.binary_outputs, *(io.personal_outputs if self.receiver in (None, session.party) else [])]
@@ -150,8 +150,8 @@ class DeviatingBackend(Embedded):
         """See :meth:`.Embedded.run`."""
         private = self.deviation.words("input", options.pop("private", None))
         public = [word for word in (self.deviation.words("public", vector) for vector in options.pop("public", ())) if word is not None]
-        if options.get("persistence") is not None:
-            self.deviation.stored(options["persistence"])
+        if options.get("shares") is not None:
+            self.deviation.stored(options["shares"])
         self.deviation.opening_masks(options.get("mode", ONCE).masks)
         return super().run(protocol, domain, call, private=private, public=public, **options)
 

@@ -76,7 +76,7 @@ def test_inputs_outputs_shares_and_costs(tmp_path: Path) -> None:
         with context.phase("one"):
             output = context.backend.run(
                 "semi", FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])],
-                persistence=shares,
+                shares=shares,
             )  # fmt: skip
         return output, shares, context.report.phases[0]
 
@@ -400,7 +400,7 @@ def with_shares(before: Any, results: list[Any], name: str = "semi") -> Callable
         shares = ShareVector.from_words(np.array([before[context.party]], dtype=np.uint64))
         results[context.party] = shares
         return context.backend.run(
-            name, FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])], persistence=shares
+            name, FIELD, Call(str(source), ["x"]), private=np.array([10 + context.party]), public=[np.array([-1, 2])], shares=shares
         )
 
     return job
@@ -454,7 +454,7 @@ def test_share_files_before_a_run_that_do_not_fit(tmp_path: Path) -> None:
     assert "a share file of 3 shares" in text and "a share file of 2 shares" in text and "give all the share files of the same run" in text
 
     def one_has_none(context: PartyContext, source: Path) -> Any:
-        return context.backend.run("semi", FIELD, Call(str(source)), persistence=ShareVector() if context.party else None)
+        return context.backend.run("semi", FIELD, Call(str(source)), shares=ShareVector() if context.party else None)
 
     assert "no share file" in failure(tmp_path, started, job=one_has_none, folder=tmp_path / "mp")
     assert not (tmp_path / "started").exists()

@@ -88,7 +88,7 @@ def run(
             if player == session.party or protocol == "emulate":
                 io.numbers[player] = list(given)
         if persistences is not None:
-            io.persistence = persistences[session.party]
+            io.shares = persistences[session.party]
         party = Party(io)
         io.stdout = party.printed.append
         try:

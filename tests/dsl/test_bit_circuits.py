@@ -164,7 +164,7 @@ def test_recordings_repeat_circuits_and_look_ups(tmp_path: Path) -> None:
         hot = np.array([1 - r, r])
         shares = ShareVector()
         shares.write(made, made.export(made.input(0, 12, np.concatenate([x.ravel(), hot.ravel()]))))
-        io = ProgramIO(persistence=shares)
+        io = ProgramIO(shares=shares)
         kept.run(path, [], io)
         value = np.array([1, 2])[(x[0] & x[1]) ^ r]
         assert np.array_equal(np.concatenate(io.binary_outputs) & 1, (value >> np.arange(2)[:, None] & 1).ravel())

@@ -133,7 +133,7 @@ READ_PRINTED = ["6 [1, 2, 3] [4, 50, 6]", "11 [0, 0, 9, 9]", "-1 [20, 21]", "[[1
 
 @pytest.mark.parametrize("backend", [*ALL, ("ring", 3, "Z2^72")], ids=name)
 def test_share_files(tmp_path: Path, backend: Backend) -> None:
-    files = [p.io.persistence for p in run(tmp_path, WRITE, backend)]
+    files = [p.io.shares for p in run(tmp_path, WRITE, backend)]
     assert [f.length for f in files] == [13] * backend[1]
     assert printed(tmp_path, READ, backend, persistences=[f.copy() for f in files]) == READ_PRINTED
     assert all(f.length == 13 for f in files)
@@ -148,7 +148,7 @@ def test_share_files(tmp_path: Path, backend: Backend) -> None:
 
 
 def test_share_files_refuse(tmp_path: Path) -> None:
-    file = run(tmp_path, "sint.write_to_file(sint([1, 2]))")[0].io.persistence
+    file = run(tmp_path, "sint.write_to_file(sint([1, 2]))")[0].io.shares
     with pytest.raises(ProgramError, match="reading shares 1 to 3, but the share file ends after 2"):
         run(tmp_path, "sint.read_from_file(1, size=3)", persistences=[file])
     with pytest.raises(ProgramError, match="Persistence not found"):
@@ -171,7 +171,7 @@ ACCESS = ["x = sint.read_from_file(0, size=2)[1][0]", "sint.write_to_file(sint(1
 )
 def test_shares_of_another_protocol_or_domain_are_refused(tmp_path: Path, first: Backend, second: Backend, access: str) -> None:
     """Also if their form is the same: parts and words do not depend on the modulus. The stored shares do not change."""
-    made = [p.io.persistence for p in run(tmp_path, "sint.write_to_file(sint([5, 6]))", first)]
+    made = [p.io.shares for p in run(tmp_path, "sint.write_to_file(sint([5, 6]))", first)]
     words = [p.words.copy() for p in made]
     reason = (
         f"holds shares of {first[0]} over {first[2]}, this run computes with {second[0]} over {second[2]}: use one share file per protocol and domain"
@@ -215,7 +215,7 @@ def test_shares_are_what_they_were_when_they_were_read(tmp_path: Path) -> None:
     """
     expected = ["[3, 1, 3]", "[0, 70, 80, 3, 9]", "[0, 1, 2, 3] [2, 1]", "[1, 5, 3]"]
     for backend in ALL:
-        files = [p.io.persistence for p in run(tmp_path, "sint.write_to_file(sint([0, 1, 2, 3]))", backend)]
+        files = [p.io.shares for p in run(tmp_path, "sint.write_to_file(sint([0, 1, 2, 3]))", backend)]
         assert printed(tmp_path, source, backend, persistences=files) == expected
 
 
@@ -236,7 +236,7 @@ def test_copies_of_stored_shares_are_what_they_were_when_they_were_read(tmp_path
     before = "[0, 1, 2, 3]"
     expected = ["[0, 50, 60, 3]", *[before] * 5, "[7, 7, 7, 7]"]
     for backend in ALL:
-        files = [p.io.persistence for p in run(tmp_path, "sint.write_to_file(sint([0, 1, 2, 3]))", backend)]
+        files = [p.io.shares for p in run(tmp_path, "sint.write_to_file(sint([0, 1, 2, 3]))", backend)]
         assert printed(tmp_path, source, backend, persistences=files) == expected
 
 
@@ -275,8 +275,8 @@ def test_public_words_come_in_any_pieces(tmp_path: Path) -> None:
 def test_words_of_a_plan(tmp_path: Path) -> None:
     """Shares that local computation made: every party's component vectors."""
     parts = np.array([[5, 6, 7]], dtype=np.uint64)
-    persistence = ShareVector.from_words(parts.copy())
-    assert printed(tmp_path, "print_ln('%s', sint.read_from_file(0, size=3)[1][0].reveal())", persistences=[persistence]) == ["[5, 6, 7]"]
+    shares = ShareVector.from_words(parts.copy())
+    assert printed(tmp_path, "print_ln('%s', sint.read_from_file(0, size=3)[1][0].reveal())", persistences=[shares]) == ["[5, 6, 7]"]
     with pytest.raises(ValueError, match="matrix"):
         ShareVector.from_words(np.zeros(3))
 

@@ -116,7 +116,7 @@ ENDS: dict[str, Callable[[Recorder, Any], Any]] = {
     "a method that is not known": lambda recorder, x: recorder.engine.read_wide(recorder.engine.clear(x)),
     "private words that were no input": lambda recorder, x: recorder.engine.input(0, 3, words(1, 2, 3)),
     "a vector from elsewhere": lambda recorder, x: recorder.engine.neg(aside(recorder)),
-    "words of the share file": lambda recorder, x: recorder.io.persistence.words,
+    "words of the share file": lambda recorder, x: recorder.io.shares.words,
     "another attribute of the io": lambda recorder, x: recorder.io.private_inputs,
     "output of unsigned words": lambda recorder, x: recorder.io.output(x.view(np.uint64)),
     "too many constants": lambda recorder, x: recorder.engine.gather(recorder.engine.clear(x), np.zeros(1 + _engine.MOST_CONSTANTS // 8, np.int64)),

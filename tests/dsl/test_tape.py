@@ -68,7 +68,7 @@ def runs(
                 engine.run(path, args, io)
                 seen.cost.append({key: engine.engine.stats()[key] - at[key] for key in ("rounds", "bytes_sent", "offline_rounds")})
                 seen.outputs.append(np.concatenate([np.empty(0, dtype=np.int64), *io.file_outputs]))
-                seen.stored.append(io.persistence.words.copy())
+                seen.stored.append(io.shares.words.copy())
         except BaseException as error:
             session.abort(str(error))
             raise
@@ -133,7 +133,7 @@ ON_BITS = {
 def shares(run: int, party: int) -> dict[str, Any]:
     """Of additive sharing."""
     made = ShareVector.from_words(np.random.default_rng([run, party, 9]).integers(0, 1000, (1, 6), dtype=np.uint64))
-    return {**inputs(run, party), "persistence": made}
+    return {**inputs(run, party), "shares": made}
 
 
 @pytest.mark.parametrize("backend", [SEMI_2K, SEMI, RING], ids=name)
@@ -355,7 +355,7 @@ def test_nothing_of_a_recorded_run_waits_for_python_s_search_for_cycles(tmp_path
         for _ in range(4):
             share = ShareVector.from_words(np.arange(4, dtype=np.uint64).reshape(1, 4))
             gone = weakref.ref(share)
-            engine.run(tmp_path / "program.mpc", [], ProgramIO(persistence=share))
+            engine.run(tmp_path / "program.mpc", [], ProgramIO(shares=share))
             del share
             assert gone() is None
     finally:
@@ -429,7 +429,7 @@ def test_share_files_that_a_program_leaves_alone_may_be_of_any_form(tmp_path: Pa
     (tmp_path / "program.mpc").write_text("from Compiler.types import *\ncint(7, size=2).binary_output()\n")
     engine = KeptEngine(_engine.local_sessions(1, 30.0)[0].engine("emulate", "Z2^64", "test"))
     for _ in range(4):
-        engine.run(tmp_path / "program.mpc", [], ProgramIO(persistence=ShareVector.from_words(np.ones((2, 3), dtype=np.uint64))))
+        engine.run(tmp_path / "program.mpc", [], ProgramIO(shares=ShareVector.from_words(np.ones((2, 3), dtype=np.uint64))))
 
 
 def test_another_version_of_the_program_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

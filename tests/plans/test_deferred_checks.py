@@ -316,7 +316,7 @@ def test_who_may_defer_checks() -> None:
         assert backend is not None
         masks = OpeningMasks(np.zeros((2, 2), dtype=np.uint64))
         with pytest.raises(ProgramError, match="round_mask: its checks cannot be deferred"):
-            backend.run("spdz2k", "Z2^64", Call("round_mask", [1, 4]), persistence=ShareVector(), mode=Mode(masks=masks))
+            backend.run("spdz2k", "Z2^64", Call("round_mask", [1, 4]), shares=ShareVector(), mode=Mode(masks=masks))
         engine = party.session.engine("spdz2k", "Z2^64", "stored", party.session.parties - 1, None)
         with pytest.raises(_engine.EngineError, match="test the keys first"):
             engine.give_random(np.ones(32, dtype=np.uint8), 1)

@@ -141,7 +141,7 @@ def test_openings_of_the_program_have_degree_t(monkeypatch: pytest.MonkeyPatch, 
         own[session.party] = share.words[0, DEGREE : DEGREE + BITS].astype(object)
         engine = session.engine(protocol, f"F_{Q}", "rgsw_bodies", threshold, None)
         call = rgsw_bodies(count=BITS, N=DEGREE, q=Q, base_log=6, levels=LEVELS, **segments())
-        run_program(engine, program_path(call.program), call.words, ProgramIO(public_inputs=[a], persistence=share))
+        run_program(engine, program_path(call.program), call.words, ProgramIO(public_inputs=[a], shares=share))
 
     sessions = _engine.local_sessions(parties, 60.0)
     with ThreadPoolExecutor(parties) as pool:

@@ -199,17 +199,17 @@ def joint_trits(backend: str, size: int, honest: int | None, seed: bytes) -> Int
         trits = uniform_trits(size)
         if honest is not None and context.party != honest:
             trits[:] = 0
-        persistence = ShareVector()
+        shares = ShareVector()
         private = np.concatenate([trits, np.where(trits == 2, -1, trits)]) if context.party < contributors else None
         context.backend.run(
             members.field_protocol,
             f"F_{q}",
             sample_ternary(contributors=contributors, N=size),
             private=private,
-            persistence=persistence,
+            shares=shares,
             mode=Mode(members.threshold, seed=seed),
         )
-        return persistence.words.copy()
+        return shares.words.copy()
 
     return reconstruct(members.protocol, members.threshold, run_fixed(members, job, seed), q)
 

@@ -191,7 +191,7 @@ def test_openings_of_the_program_fit_every_secret(monkeypatch: pytest.MonkeyPatc
             z=Segment(0, DEGREE), s=Segment(DEGREE, BITS), e=Segment(DEGREE + BITS, e.size),
         )  # fmt: skip
         public = [a.ravel().astype(np.int64)]
-        run_program(engine, program_path(call.program), call.words, ProgramIO(public_inputs=public, persistence=share))
+        run_program(engine, program_path(call.program), call.words, ProgramIO(public_inputs=public, shares=share))
 
     run_all(one, n)
     opened = [taken[i][0][0].reshape(BITS, 2, DEGREE) for i in range(n)]

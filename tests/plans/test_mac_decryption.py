@@ -252,8 +252,8 @@ def own_key() -> Any:
 def _another_share(program: str, domain: str, options: dict[str, Any]) -> None:
     """Another share of a coefficient of the secret, of its lowest bit: the value, not the MAC."""
     if program == "round_ltz_ring":
-        options["persistence"] = options["persistence"].copy()
-        options["persistence"].words[0, 0] += np.uint64(1)
+        options["shares"] = options["shares"].copy()
+        options["shares"].words[0, 0] += np.uint64(1)
 
 
 def _another_ciphertext(program: str, domain: str, options: dict[str, Any]) -> None:

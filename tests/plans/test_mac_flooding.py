@@ -253,14 +253,14 @@ def _other_noise(domains: Callable[[str], bool]) -> Change:
     def change(program: str, domain: str, options: dict[str, Any]) -> None:
         if program == "flood" and domains(domain):
             noise = noise_with_macs(POLICY, DEGREE, 2, 1)
-            options["persistence"].words[0, (2 + noise.pieces - 1) * DEGREE + 7] += np.uint64(1 << 30)
+            options["shares"].words[0, (2 + noise.pieces - 1) * DEGREE + 7] += np.uint64(1 << 30)
 
     return change
 
 
 def _other_phase(program: str, domain: str, options: dict[str, Any]) -> None:
     if program == "flood":
-        options["persistence"].words[0, DEGREE + 7] += np.uint64(1 << 30)
+        options["shares"].words[0, DEGREE + 7] += np.uint64(1 << 30)
 
 
 @pytest.mark.parametrize("primes", [1, 2])
@@ -275,7 +275,7 @@ def test_a_wrong_opening(change: Change, primes: int) -> None:
 def _other_sample(program: str, domain: str, options: dict[str, Any]) -> None:
     """Another share of a piece, before it is lifted: 2^40, far more than its bound."""
     if program == "lift_open":
-        options["persistence"].words[0, 7] += np.uint64(1 << 40)
+        options["shares"].words[0, 7] += np.uint64(1 << 40)
 
 
 def test_noise_that_is_too_large() -> None:

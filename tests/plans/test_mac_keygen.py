@@ -189,7 +189,7 @@ def test_arrays_that_held_trits_are_wiped(monkeypatch: pytest.MonkeyPatch) -> No
 
 def _wrong_body(program: str, domain: str, options: dict[str, Any]) -> None:
     if program == "rlwe_public_key":
-        options["persistence"].words[0, 0] ^= np.uint64(1)
+        options["shares"].words[0, 0] ^= np.uint64(1)
 
 
 def test_a_wrong_body() -> None:

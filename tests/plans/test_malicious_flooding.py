@@ -238,7 +238,7 @@ def opening(added: Added) -> Change:
 
     def change(program: str, domain: str, options: dict[str, Any]) -> None:
         if program == "flood":
-            words = options["persistence"].words
+            words = options["shares"].words
             words[:, -1] = (words[:, -1] + np.uint64(added(domain))) % np.uint64(int(domain[2:]))
 
     return change
@@ -382,7 +382,7 @@ def test_a_decryption_that_fails_leaves_no_secrets(kind: Kind, monkeypatch: pyte
 
         def broken(program: str, domain: str, options: dict[str, Any]) -> None:
             if program == "flood":
-                left.append(options["persistence"].words)
+                left.append(options["shares"].words)
                 assert left[-1].any()
                 raise KeyQuorumError("no opening")
 
@@ -407,7 +407,7 @@ def test_noise_of_two_draws_is_refused(kind: Kind) -> None:
         draws = [JointNoise(context, n, 1000) for _ in range(2)]
         shares = dealt(context.session, protocol, f"F_{q}", t, 0, np.zeros(n, dtype=np.int64))
         draws[int(context.party == 1)].append_to(Run(context).field(q).shares(shares))
-        context.backend.run(protocol, f"F_{q}", flood_call(n), persistence=shares, mode=Mode(t))
+        context.backend.run(protocol, f"F_{q}", flood_call(n), shares=shares, mode=Mode(t))
 
     with pytest.raises(_engine.StoreError, match="not made together"):
         run_in_process(plan.committee, one)
@@ -423,7 +423,7 @@ def test_noise_of_two_laws_is_refused(kind: Kind, monkeypatch: pytest.MonkeyPatc
         shares = dealt(context.session, protocol, f"F_{q}", t, 0, np.zeros(n, dtype=np.int64))
         noise = JointNoise(context, n, other if context.party == 1 else 1000)
         noise.append_to(Run(context).field(q).shares(shares))
-        context.backend.run(protocol, f"F_{q}", flood_call(n), persistence=shares, mode=Mode(t))
+        context.backend.run(protocol, f"F_{q}", flood_call(n), shares=shares, mode=Mode(t))
         return noise._name
 
     (name,) = set(run_in_process(plan.committee, lambda context: one(context, 1000)))

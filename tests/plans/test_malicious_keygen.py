@@ -178,7 +178,7 @@ def test_joint_integers_of_two_draws(protocol: str) -> None:
 def _another_share(program: str, _: str, options: dict[str, Any]) -> None:
     """Changes a share before a program reads it."""
     if program == "rlwe_public_key":
-        options["persistence"].words[0, 0] ^= np.uint64(1)
+        options["shares"].words[0, 0] ^= np.uint64(1)
 
 
 @both

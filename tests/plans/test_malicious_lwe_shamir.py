@@ -323,7 +323,7 @@ class Colluding(Embedded):
         """See :meth:`.Embedded.run`."""
         if call.program == "round_field_open":
             size, q, x = int(call.args[0]), int(call.args[1]), self.session.party + 1
-            words = options["persistence"].words
+            words = options["shares"].words
             words[0, :size] = (words[0, :size] + np.uint64((x - 1) * (x - 2) * (q // 16 + 1) % q)) % np.uint64(q)
         return super().run(protocol, domain, call, **options)
 

@@ -102,7 +102,7 @@ def test_triples_of_bits_are_not_converted_modulo_2() -> None:
 
     def job(context: PartyContext) -> tuple[Any, int]:
         made = ShareVector()
-        cost = context.backend.run("semi2k", "Z2^1", and_triples(size=500, count=4), persistence=made).stats
+        cost = context.backend.run("semi2k", "Z2^1", and_triples(size=500, count=4), shares=made).stats
         return made.words[0].reshape(4, 3, 500).copy(), cost["bytes_sent"] - cost["offline_bytes_sent"]
 
     results = run_in_process(api.in_process_committee(2, "semi"), job)
@@ -118,7 +118,7 @@ def test_costs_of_runs_on_one_engine_add_up() -> None:
         backend = context.backend
         assert isinstance(backend, Embedded)
         runs = [
-            backend.run("semi2k", "Z2^1", and_triples(size=size, count=4), persistence=ShareVector(), mode=Mode(keep=True))
+            backend.run("semi2k", "Z2^1", and_triples(size=size, count=4), shares=ShareVector(), mode=Mode(keep=True))
             for size in (500, 500, 500, 9000)
         ]
         [kept] = backend._kept.values()

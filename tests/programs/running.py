@@ -105,12 +105,12 @@ def _share(session: Any, backend: Backend, values: Ints | None) -> ShareVector:
     return made
 
 
-def _open(session: Any, backend: Backend, persistence: ShareVector, start: int) -> Ints:
+def _open(session: Any, backend: Backend, shares: ShareVector, start: int) -> Ints:
     engine = session.engine(backend.protocol, backend.domain, "open", None, SEED)
-    count = persistence.length - start
+    count = shares.length - start
     if count <= 0:
         return NO_WORDS
-    opened: Ints = engine.read(engine.open(engine.import_(persistence.export(start, count), count))).view(np.int64)
+    opened: Ints = engine.read(engine.open(engine.import_(shares.export(start, count), count))).view(np.int64)
     return opened if backend.domain == RING else np.where(opened > backend.modulus // 2, opened - backend.modulus, opened)
 
 
@@ -155,17 +155,17 @@ def run(
     dealt = None if shares is None else centred(shares, backend.modulus)
 
     def one(session: Any) -> tuple[Any, ...]:
-        persistence = _share(session, backend, dealt)
+        shares = _share(session, backend, dealt)
         io = InputsInOrder(
             private_inputs=words_of.get(session.party, NO_WORDS),
             public_inputs=[] if public is None else [np.asarray(public, dtype=np.int64)],
             other_inputs=words_of if backend.protocol == "emulate" else {},
-            persistence=persistence,
+            shares=shares,
         )
         engine = session.engine(backend.protocol, backend.domain, program, backend.threshold or None, seed)
         result = run_program(engine, PROGRAMS / f"{program}.mpc", words, io)
         stats = engine.stats()
-        opened = _open(session, backend, persistence, start if opened_from is None else opened_from)
+        opened = _open(session, backend, shares, start if opened_from is None else opened_from)
         return opened, _joined(io.binary_outputs), _joined(io.personal_outputs), stats, result.timers
 
     results = at_every_party(backend.parties, one)

@@ -38,7 +38,7 @@ def see(backend: Backend, program: str, words: list[Any], given: np.ndarray, pri
         io = ProgramIO(
             private_inputs=mine,
             public_inputs=[] if public is None else [public],
-            persistence=ShareVector.from_words(np.stack(held).astype(np.uint64)),
+            shares=ShareVector.from_words(np.stack(held).astype(np.uint64)),
         )
 
         class Sent(Watched):

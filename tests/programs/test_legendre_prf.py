@@ -73,7 +73,7 @@ def wide(protocol: str, q: int, arguments: list[object], values: list[int]) -> t
             shares.key_tests = [engine.key_test()]
             shares.bind(protocol, f"F_{q}")
         before = engine.stats()
-        io = ProgramIO(persistence=shares)
+        io = ProgramIO(shares=shares)
         run_program(engine, PROGRAMS / "legendre_prf.mpc", [str(a) for a in arguments], io)
         stats = {name: engine.stats()[name] - before[name] for name in ("rounds", "bytes_sent")}
         appended = shares.length - len(values)
@@ -122,7 +122,7 @@ def deviation(program: Path, q: int, f: int) -> float:
     engine = session.engine("emulate", f"F_{q}", "hiding", None, SEED)
     shares = ShareVector()
     shares.write(engine, engine.export(engine.input(0, count + 1, np.array([0] + [f] * count))))
-    run_program(engine, program, ["1", str(count), "1", "share", "0", "1"], ProgramIO(persistence=shares))
+    run_program(engine, program, ["1", str(count), "1", "share", "0", "1"], ProgramIO(shares=shares))
     seen = Counter(engine.read(engine.open(engine.import_(shares.export(count + 1, count), count))).tolist())
     zeros = seen.pop(0, 0)
     assert zeros < 320  # s = 0: 200 expected, deviation 14
@@ -206,7 +206,7 @@ def test_keys_are_uniform_elements() -> None:
     for _ in range(2):
         (session,) = _engine.local_sessions(1, 60.0)
         engine, shares = session.engine("emulate", f"F_{MERSENNE}", "keys"), ShareVector()
-        run_program(engine, PROGRAMS / "legendre_keys.mpc", ["256", "2"], ProgramIO(persistence=shares))
+        run_program(engine, PROGRAMS / "legendre_keys.mpc", ["256", "2"], ProgramIO(shares=shares))
         raw = shares.export(0, 512)
         made.append([int.from_bytes(raw[i : i + 16], "little") for i in range(0, len(raw), 16)])
     assert len(set(made[0] + made[1])) == 1024 and max(made[0] + made[1]) < MERSENNE

@@ -90,19 +90,19 @@ def see(program: str, backend: Backend, z: Sequence[int], destination: str, mask
         engine = session.engine(backend.protocol, backend.domain, "deal", None)
         values = np.asarray(z, dtype=np.int64)
         dealt = engine.input(0, COUNT, values if session.party == 0 else None)
-        persistence = ShareVector()
-        persistence.write(engine, engine.export(dealt))
+        shares = ShareVector()
+        shares.write(engine, engine.export(dealt))
         for name, words in masks_of(program, backend is MAC_RING):
             engine = session.engine(backend.protocol, backend.domain, name, None)
-            run_program(engine, PROGRAMS / f"{name}.mpc", [str(w) for w in words], ProgramIO(persistence=persistence))
+            run_program(engine, PROGRAMS / f"{name}.mpc", [str(w) for w in words], ProgramIO(shares=shares))
         if not masked:
-            persistence.words[:, COUNT:] = 0
-        start, log = persistence.length, Log()
+            shares.words[:, COUNT:] = 0
+        start, log = shares.length, Log()
         engine = session.engine(backend.protocol, backend.domain, program, None)
         words = [str(w) for w in arguments_of(program, destination)]
-        run_program(Watched(engine, log), PROGRAMS / f"{program}.mpc", words, ProgramIO(persistence=persistence))  # type: ignore[arg-type]
+        run_program(Watched(engine, log), PROGRAMS / f"{program}.mpc", words, ProgramIO(shares=shares))  # type: ignore[arg-type]
         read = [np.asarray(engine.read_bits(v) if v.kind == "cb" else engine.read(v)).astype(np.uint64) for _, v in log if v is not None]
-        return [name for name, _ in log], read, persistence.words[:, start:].copy()
+        return [name for name, _ in log], read, shares.words[:, start:].copy()
 
     results = at_every_party(backend.parties, one)
     assert all(r[0] == results[0][0] for r in results)

@@ -31,7 +31,7 @@ def by_carries(b: int) -> NDArray[np.int64]:
 
     def one(session: Any) -> NDArray[np.int64]:
         engine, made = session.engine("ring", "Z2^64", "sample_carries", 1, b"sixteen bytes, 1"), ShareVector()
-        run_program(engine, program_path("sample_carries"), [str(SAMPLES), str(length)], ProgramIO(persistence=made))
+        run_program(engine, program_path("sample_carries"), [str(SAMPLES), str(length)], ProgramIO(shares=made))
         stats = engine.stats()
         assert stats["rounds"] == expected("sample_carries", "rounds", "ring", 3, 1, "Z2^64", {"size": SAMPLES, "length": length})
         e = carried(made.words, length, committee.capabilities.held(session.party, 3, 1))

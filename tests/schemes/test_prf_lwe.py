@@ -62,7 +62,7 @@ class Toy:
         secret = ShareVector()
         protocol = committee.ring_protocol
         assert protocol is not None
-        context.backend.run(protocol, TOY.domain, sample_bits(size=TOY.dimension), persistence=secret, mode=Mode(committee.threshold))
+        context.backend.run(protocol, TOY.domain, sample_bits(size=TOY.dimension), shares=secret, mode=Mode(committee.threshold))
         self.secret, group = secret.words.copy(), pool_group(context)
         self.kind = gate_tables(committee, TOY, KEY_ID, FORMS, 2 * GATES, self.secret)
         rounding_kind = gate_rounding(committee, TOY, rounding)

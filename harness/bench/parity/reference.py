@@ -39,7 +39,7 @@ def program_io(case: Case, party: int, shares: ShareVector) -> ProgramIO:
     return ProgramIO(
         private_inputs=case.private.get(party, empty),
         public_inputs=[] if case.public is None else [case.public],
-        persistence=shares,
+        shares=shares,
     )
 
 

@@ -45,10 +45,10 @@ def legendre_job(context: PartyContext, job: Json) -> Json:
     def once() -> Once[ShareVector]:
         """Points, constant terms and coefficients, all random."""
         file = ShareVector()
-        context.backend.run(protocol, domain, legendre_keys(bits=layout.length, degree=1), persistence=file, mode=Mode(keep=True))
+        context.backend.run(protocol, domain, legendre_keys(bits=layout.length, degree=1), shares=file, mode=Mode(keep=True))
 
         def online() -> ShareVector:
-            context.backend.run(protocol, domain, call, persistence=file, mode=Mode(keep=True))
+            context.backend.run(protocol, domain, call, shares=file, mode=Mode(keep=True))
             return file
 
         return Once(online)

@@ -64,7 +64,7 @@ def share_job(context: PartyContext, job: Json) -> Json:
     protocol, secret = committee.ring_protocol, ShareVector()
     if protocol is None:
         raise KeyQuorumError(f"{committee.protocol} has no shares modulo 2^32: take {ADDITIVE_RING}")
-    context.backend.run(protocol, vector.domain, signatures.sample_bits(size=vector.length), persistence=secret)
+    context.backend.run(protocol, vector.domain, signatures.sample_bits(size=vector.length), shares=secret)
     base, seconds, sent = peak_memory(), list[float](), 0
     made = np.zeros((0, 0), np.uint8)
     for _ in range(job["runs"]):

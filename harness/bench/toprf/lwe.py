@@ -61,7 +61,7 @@ def toprf_lwe_job(context: PartyContext, job: Json) -> Json:
             offline.append(time.perf_counter() - start)
             made = _since(context, before)
             blocks = ShareVector()
-            context.backend.run(protocol, BITS, signatures.sample_bits(size=BLOCK), persistence=blocks, mode=Mode(keep=True))
+            context.backend.run(protocol, BITS, signatures.sample_bits(size=BLOCK), shares=blocks, mode=Mode(keep=True))
             with tables.claimed(1, "a block") as items, masks.claimed(evaluator.decryptions, "a block") as claimed:
                 given, bound = items.take(1)
                 common_start(context)
@@ -96,7 +96,7 @@ def _difference(context: PartyContext, protocol: str, blocks: ShareVector, keys:
     file = ShareVector.from_words(np.concatenate([blocks.words, keys.words], axis=1))
     layout = Layout(blocks=BLOCK, keys=keys.length)
     call = signatures.aes_blocks(size=1, direction="encrypt", destination="share", blocks=layout["blocks"], keys=layout["keys"])
-    context.backend.run(protocol, BITS, call, persistence=file, mode=Mode(keep=True))
+    context.backend.run(protocol, BITS, call, shares=file, mode=Mode(keep=True))
     return open_masked_bits(lambda call, **options: context.backend.run(protocol, BITS, call, **options).words, result, file.tail(BLOCK))
 
 

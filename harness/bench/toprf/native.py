@@ -36,7 +36,7 @@ class Cipher:
 
     def _made(self, call: Call) -> ShareVector:
         shares = ShareVector()
-        self._context.backend.run(self._protocol, self._domain, call, persistence=shares, mode=Mode(keep=True))
+        self._context.backend.run(self._protocol, self._domain, call, shares=shares, mode=Mode(keep=True))
         return shares
 
     def blocks(self) -> ShareVector:
@@ -68,7 +68,7 @@ class Cipher:
     def run(self, direction: Direction, file: ShareVector) -> ShareVector:
         """The results of a batch."""
         start = file.length
-        self._context.backend.run(self._protocol, self._domain, self.call(direction), persistence=file, mode=Mode(keep=True))
+        self._context.backend.run(self._protocol, self._domain, self.call(direction), shares=file, mode=Mode(keep=True))
         width = file.element_words
         made = ShareVector.from_words(file.words[:, start * width :].copy(), width)
         made.bind(self._protocol, self._domain)

@@ -64,7 +64,7 @@ def toprf_block_job(context: PartyContext, job: Json) -> Json:
     file = ShareVector.from_words(np.concatenate([block, keys.words], axis=1))
     layout = Layout(blocks=BLOCK, keys=keys.length)
     call = signatures.aes_blocks(size=1, direction="encrypt", destination="all", blocks=layout["blocks"], keys=layout["keys"])
-    bits = context.backend.run(protocol, domain, call, persistence=file, mode=Mode(committee.threshold)).words & 1
+    bits = context.backend.run(protocol, domain, call, shares=file, mode=Mode(committee.threshold)).words & 1
     keys.wipe()
     file.wipe()
     return {"block": np.packbits(bits.astype(np.uint8), bitorder="little").tobytes().hex()}

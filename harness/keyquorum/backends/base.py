@@ -110,13 +110,13 @@ class Backend(ABC):
         *,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
-        persistence: ShareVector | None = None,
+        shares: ShareVector | None = None,
         mode: Mode = ONCE,
     ) -> ProgramOutput:
         """Runs one program (a call of :mod:`keyquorum.programs.signatures`). Every party calls this with the same call and protocol.
 
         ``private``: this party's input words, in the order in which the program asks for them. ``public``: the words of
-        ``fixinput``, joined. ``persistence``: the share file of this domain, read and appended to.
+        ``fixinput``, joined. ``shares``: the share file of this domain, read and appended to.
         """
 
     def among(self, members: Sequence[int]) -> Backend:

@@ -40,12 +40,12 @@ class Embedded(Backend):
         *,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
-        persistence: ShareVector | None = None,
+        shares: ShareVector | None = None,
         mode: Mode = ONCE,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`."""
         words, path = call.words, program_path(call.program)
-        inputs, shares = NO_WORDS if private is None else private, ShareVector() if persistence is None else persistence
+        inputs, shares = NO_WORDS if private is None else private, ShareVector() if shares is None else shares
         which, kept = (protocol, domain, mode.threshold), None
         if mode.keep and mode.seed is None:
             # Removed while it is used: an engine on which a program failed is not used again.
@@ -65,7 +65,7 @@ class Embedded(Backend):
             engine.defer_checks(True)
             mode.masks.give(engine)
         if kept is None:
-            io = ProgramIO(private_inputs=inputs, public_inputs=list(public), persistence=shares)
+            io = ProgramIO(private_inputs=inputs, public_inputs=list(public), shares=shares)
             run_program(engine, path, words, io)
             outputs = io.file_outputs
         else:

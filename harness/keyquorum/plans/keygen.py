@@ -75,8 +75,8 @@ def keygen_job(context: PartyContext, job: Json) -> Json:
 def store(context: PartyContext, material: KeyMaterial[K], folder: Path, publish: Callable[[], None] = lambda: None) -> K:
     """Writes this party's shares, then the public files, and checks what it wrote; when those of all parties are on disk, the metadata, and ``publish`` makes the
     key count. A party that dies before leaves no key anywhere, and its name free."""
-    for j, persistence in enumerate(material.shares):
-        write_share(folder, material.info, context.party, j, persistence)
+    for j, share in enumerate(material.shares):
+        write_share(folder, material.info, context.party, j, share)
     if material.info.counted:
         start_count(folder, material.info)
     scheme_of(material.info).start(folder, material.info)

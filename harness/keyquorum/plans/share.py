@@ -108,7 +108,7 @@ def share_vector(context: PartyContext, vector: SecretVector, members: int, shar
             call = lisss_share(parties=committee.size, members=members, size=size, first=first, count=min(step, len(subsets) - first))
             try:
                 opened = context.backend.run(
-                    protocol, vector.domain, call, private=private.view(np.int64), persistence=key, mode=Mode(committee.threshold)
+                    protocol, vector.domain, call, private=private.view(np.int64), shares=key, mode=Mode(committee.threshold)
                 ).words
                 rows[chooses] = private.reshape(-1, size)
                 rows[~chooses] = opened.view(np.uint64).reshape(-1, size)

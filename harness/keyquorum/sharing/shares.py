@@ -83,7 +83,7 @@ class DomainRun:
         if self.pause is not None:
             self.pause()
         return self.backend.run(
-            *self.sharing, call, private=private, public=public, persistence=file,
+            *self.sharing, call, private=private, public=public, shares=file,
             mode=Mode(self.threshold, self.context.seed, keep, purpose, masks),
         ).words  # fmt: skip
 

@@ -45,7 +45,7 @@ def runs_of(runs: DomainRun) -> Runs:
     """The programs of a plan over one domain."""
 
     def run(call: Call, **options: Any) -> NDArray[np.int64]:
-        return runs.run(call, options.pop("persistence"), purpose=options.pop("context", b""), **options)
+        return runs.run(call, options.pop("shares"), purpose=options.pop("context", b""), **options)
 
     return run
 
@@ -100,7 +100,7 @@ def encrypt_shared(run: Runs, parameters: GateParameters, secret: Words, message
     these ciphertexts alone."""
     n, count = parameters.dimension, messages.shape[1]
     noise = ShareVector()
-    run(sample_tuniform(size=count, b=parameters.noise_bound, chunk=NOISE_AT_ONCE), persistence=noise)
+    run(sample_tuniform(size=count, b=parameters.noise_bound, chunk=NOISE_AT_ONCE), shares=noise)
     layout = Layout(secret=n, messages=count, noise=count)
     file = ShareVector.from_words(np.concatenate([secret, messages, noise.words], axis=1))
     noise.wipe()
@@ -111,7 +111,7 @@ def encrypt_shared(run: Runs, parameters: GateParameters, secret: Words, message
             m, e = (layout[name].rows(first, last, 1) for name in ("messages", "noise"))
             call = lwe_bodies(n=n, count=last - first, shift=parameters.noise_length, s=layout["secret"], m=m, e=e)
             a = vectors(public_seed, range(first, last), n).reshape(-1).astype(np.int64)
-            opened.append(run(call, public=[a], persistence=file))
+            opened.append(run(call, public=[a], shares=file))
     finally:
         file.wipe()
     return EncryptedBits(parameters, public_seed, np.concatenate(opened).astype(np.uint32))

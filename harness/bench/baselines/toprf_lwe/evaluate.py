@@ -56,7 +56,7 @@ def open_masked_bits(run: Runs, bits: Words, masks: Words, **options: Any) -> Wo
     layout = Layout(bits=size, masks=size)
     file = ShareVector.from_words(np.concatenate([bits, masks], axis=1).astype(np.uint64))
     try:
-        return run(open_masked(size=size, x=layout["bits"], r=layout["masks"]), persistence=file, **options).astype(np.uint64) & np.uint64(1)
+        return run(open_masked(size=size, x=layout["bits"], r=layout["masks"]), shares=file, **options).astype(np.uint64) & np.uint64(1)
     finally:
         file.wipe()
 
@@ -107,7 +107,7 @@ class Evaluator:
         """Our components of the phases b - <a, s> of ciphertexts, [parts, count]. Local."""
         file = ShareVector.from_words(self._secret.copy())
         call = lwe_phase(n=self.parameters.dimension, count=indices.size, block=AT_ONCE)
-        self._run(self.parameters.domain, call, public=bits.words(indices), persistence=file)
+        self._run(self.parameters.domain, call, public=bits.words(indices), shares=file)
         made = file.tail(indices.size).astype(np.uint32)
         file.wipe()
         return made

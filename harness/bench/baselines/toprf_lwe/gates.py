@@ -154,7 +154,7 @@ def _shared(context: PartyContext, own: bytes | None, count: int) -> Bytes:
     assert protocol is not None
     try:
         call = sum_inputs(contributors=committee.size, size=private.size)
-        context.backend.run(protocol, BITS, call, private=private, persistence=shares, mode=Mode(committee.threshold))
+        context.backend.run(protocol, BITS, call, private=private, shares=shares, mode=Mode(committee.threshold))
         return blocks_of(shares.words)
     finally:
         shares.wipe()

@@ -62,8 +62,8 @@ def generate(context: PartyContext, request: GateRequest) -> KeyMaterial[GateKey
         secret, keys, masks = made.keep(ShareVector()), made.keep(ShareVector()), ShareVector()
         made.wiping.callback(masks.wipe)
         with context.phase("secrets"):
-            run(sample_bits(size=p.dimension), persistence=secret)
-            run_bits(aes_keys(), persistence=keys)
+            run(sample_bits(size=p.dimension), shares=secret)
+            run_bits(aes_keys(), shares=keys)
         with context.phase("round keys"):
             bits = _encrypt_bits(context, run, run_bits, p, secret, keys, masks)
         with context.phase("public key"):
@@ -88,7 +88,7 @@ def _encrypt_bits(
     masks: ShareVector,
 ) -> EncryptedBits:
     """Encryptions of shared bits k: masks r are encrypted, and k xor r is opened and added in the clear."""
-    run(sample_bits(size=ROUND_KEY_BITS), persistence=masks)
+    run(sample_bits(size=ROUND_KEY_BITS), shares=masks)
     made = encrypt_shared(run, p, secret.words, masks.words, context.session.toss(SEED))
     opened = open_masked_bits(run_bits, keys.words, masks.words & np.uint64(1))
     return EncryptedBits(p, made.seed, made.bodies + (opened << p.noise_length).astype(np.uint32))

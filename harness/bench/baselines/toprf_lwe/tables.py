@@ -86,9 +86,9 @@ class GateTables(PreprocessingKind):
         for item in range(size):
             masks = ShareVector()
             try:
-                run(sample_bits(size=self.masks), persistence=masks)
+                run(sample_bits(size=self.masks), shares=masks)
                 made[0][:, :, item] = masks.words & np.uint64(1)
-                run(lwe_gate_bits(size=self.ands), persistence=masks)
+                run(lwe_gate_bits(size=self.ands), shares=masks)
                 public_seed = group.backend.session.toss(SEED)
                 bits = encrypt_shared(run, self.parameters, self.secret, masks.words, public_seed)
             finally:

@@ -107,7 +107,7 @@ class MpSpdz(Backend):
         *,
         private: Ints | None = None,
         public: Sequence[Ints] = (),
-        persistence: ShareVector | None = None,
+        shares: ShareVector | None = None,
         mode: Mode = ONCE,
     ) -> ProgramOutput:
         """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
@@ -127,12 +127,12 @@ class MpSpdz(Backend):
             """Places all files of the program anew, since an earlier attempt may have changed them."""
             folder.clear_run([self._party])
             folder.write_input(self._party, private, public)
-            if persistence is not None and persistence.exists:
-                put_shares(folder, entry, where, self._parties, self._party, persistence)
+            if shares is not None and shares.exists:
+                put_shares(folder, entry, where, self._parties, self._party, shares)
 
-        self._execute(folder, entry, where, name, t, prepare, -1 if persistence is None else persistence.length)
-        if persistence is not None:
-            persistence.replace(self._new_shares(folder, entry, where, name, persistence.length))
+        self._execute(folder, entry, where, name, t, prepare, -1 if shares is None else shares.length)
+        if shares is not None:
+            shares.replace(self._new_shares(folder, entry, where, name, shares.length))
         output = folder.take_output(self._party)
         folder.clear_run([self._party])
         return ProgramOutput(output, self.stats())

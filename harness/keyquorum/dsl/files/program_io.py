@@ -84,9 +84,9 @@ def read_listed(folder: Path, name: str) -> Ints:
         raise ProgramError(f"{path}: public input is 64-bit decimal numbers, separated by white space") from None
 
 
-def shape_of(private: Ints, public: Sequence[Ints], persistence: ShareVector) -> tuple[int, ...]:
+def shape_of(private: Ints, public: Sequence[Ints], shares: ShareVector) -> tuple[int, ...]:
     """Sizes of inputs and share file, in words, and whether the share file exists."""
-    return (len(private), int(persistence.exists), persistence.length, persistence.element_words, *map(len, public))
+    return (len(private), int(shares.exists), shares.length, shares.element_words, *map(len, public))
 
 
 @dataclass
@@ -95,7 +95,7 @@ class ProgramIO:
 
     private_inputs: int64 words that ``get_input_from(us)`` consumes. public_inputs: vectors of words that
     ``fixinput(-1, ...)`` consumes, one after another, the same at all parties. listed_inputs: numbers that ``pubinput``
-    consumes (default: the public ones). persistence: the share file. stdout: the function that prints (default: standard output at
+    consumes (default: the public ones). shares: the share file. stdout: the function that prints (default: standard output at
     party 0, none elsewhere). other_inputs: private words of parties 1, 2, ... under the protocol ``emulate``, where one
     process stands for all. numbers: private decimal numbers by party, whose bits ``sbits.get_input_from`` takes (a process
     needs only its own). one_stream: ``fixinput`` reads from the private words, as it does from MP-SPDZ's files.
@@ -106,7 +106,7 @@ class ProgramIO:
 
     private_inputs: Ints = field(default_factory=_no_words)
     public_inputs: list[Ints] = field(default_factory=list)
-    persistence: ShareVector = field(default_factory=ShareVector)
+    shares: ShareVector = field(default_factory=ShareVector)
     stdout: Callable[[str], None] | None = None
     listed_inputs: Ints | None = None
     other_inputs: dict[int, Ints] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class ProgramIO:
         parties, or inputs come from files."""
         if self.one_stream or self.other_inputs or self.numbers or self.listed_inputs is not None:
             return None
-        return shape_of(self.private_inputs, self.public_inputs, self.persistence)
+        return shape_of(self.private_inputs, self.public_inputs, self.shares)
 
     def bind(self, engine: Engine) -> None:
         """Attaches to the engine of a run."""
@@ -262,7 +262,7 @@ class ProgramIO:
                 vector = reference()
                 _ = None if vector is None else vector.value
             self.unread.clear()
-        self.persistence.write(engine, engine.export(value), position)
+        self.shares.write(engine, engine.export(value), position)
         self.writes_pending = False
 
     def print(self, text: str) -> None:
@@ -286,15 +286,15 @@ class ProgramIO:
         made = cls(
             private_inputs=read_binary(folder, engine.party),
             listed_inputs=read_listed(folder, name),
-            persistence=load_shares(shares_path(folder, engine.party), engine, if_needed=True),
+            shares=load_shares(shares_path(folder, engine.party), engine, if_needed=True),
             other_inputs={p: read_binary(folder, p) for p in range(1, 64)} if PROTOCOLS[engine.protocol].emulated else {},
             one_stream=True,
             numbers={p: read_numbers(folder, p) for p in (range(64) if PROTOCOLS[engine.protocol].emulated else [engine.party])},
         )
         made._folder, made._name, made._loaded = folder, name, loaded
         if PROTOCOLS[engine.protocol].names_runs:
-            made.persistence.compare_names(engine)
-            made.persistence.claim = partial(made._claim, engine)
+            made.shares.compare_names(engine)
+            made.shares.claim = partial(made._claim, engine)
         return made
 
     def _claim(self, engine: Engine) -> None:
@@ -323,12 +323,12 @@ class ProgramIO:
         path = shares_path(folder, engine.party)
         if PROTOCOLS[engine.protocol].names_runs:
             # A toss among all: nobody replaces its file before all have got here, past the last check.
-            if self.persistence.name_anew(engine):
-                save_shares(path, self.persistence, engine)
+            if self.shares.name_anew(engine):
+                save_shares(path, self.shares, engine)
                 if self._loaded is None:
                     release(path)  # of a file that somebody took away
-        elif self.persistence.exists:
-            save_shares(path, self.persistence, engine)
+        elif self.shares.exists:
+            save_shares(path, self.shares, engine)
 
     @contextmanager
     def run(self, engine: Any) -> Iterator[None]:

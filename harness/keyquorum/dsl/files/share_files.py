@@ -171,7 +171,7 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> ShareVector
     return shares
 
 
-def save_shares(path: Path, persistence: ShareVector, engine: Any) -> None:
+def save_shares(path: Path, shares: ShareVector, engine: Any) -> None:
     """Writes a share file, 0600 in a folder of 0700: the shares, then the bytes of :meth:`ShareVector.export_mac`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _engine.ShareFile.write(str(path), _header(engine, persistence.length), persistence.export() + persistence.export_mac())
+    _engine.ShareFile.write(str(path), _header(engine, shares.length), shares.export() + shares.export_mac())

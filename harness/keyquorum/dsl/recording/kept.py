@@ -51,11 +51,11 @@ class KeptEngine:
         if shape is None or sum(shape) > MOST_WORDS:
             run_program(self.engine, path, args, io, constants=self._constants)
             return
-        key = _key(path, args, shape, io.persistence)
+        key = _key(path, args, shape, io.shares)
         recording = self._recording(key)
         if recording is not None:
             io.bind(self.engine)
-            for player, personal, words in self._played(recording, path, io.private_inputs, io.public_inputs, io.persistence, io.print):
+            for player, personal, words in self._played(recording, path, io.private_inputs, io.public_inputs, io.shares, io.print):
                 if personal:
                     io.output_personal(words)
                 else:
@@ -74,20 +74,20 @@ class KeptEngine:
         if len(self._seen) < MOST_SEEN:
             self._seen.add(key)
 
-    def outputs(self, path: str | Path, args: Sequence[str], private: Ints, public: Sequence[Ints], persistence: ShareVector) -> list[Ints]:
+    def outputs(self, path: str | Path, args: Sequence[str], private: Ints, public: Sequence[Ints], shares: ShareVector) -> list[Ints]:
         """As :meth:`run` with this input and share file; returns the output of the program."""
-        recording = self._recording(_key(path, args, shape_of(private, public, persistence), persistence))
+        recording = self._recording(_key(path, args, shape_of(private, public, shares), shares))
         if recording is not None and not recording.prints and not self._everyone:
-            output, party = self._played(recording, path, private, public, persistence, print), self.engine.party
+            output, party = self._played(recording, path, private, public, shares, print), self.engine.party
             return [words for player, personal, words in output if personal or player is None or player == party]
-        io = ProgramIO(private_inputs=private, public_inputs=list(public), persistence=persistence)
+        io = ProgramIO(private_inputs=private, public_inputs=list(public), shares=shares)
         self.run(path, args, io)
         return io.file_outputs
 
     def _played(
-        self, recording: Recording, path: str | Path, private: Ints, public: Sequence[Ints], persistence: ShareVector, show: Callable[[str], None]
+        self, recording: Recording, path: str | Path, private: Ints, public: Sequence[Ints], shares: ShareVector, show: Callable[[str], None]
     ) -> list[Written]:  # fmt: skip
-        return _playing(lambda: recording.play(self.engine, persistence, private, public, show), path)
+        return _playing(lambda: recording.play(self.engine, shares, private, public, show), path)
 
     def _recording(self, key: object) -> Recording | None:
         """The recording of runs with this key, if the files of its program have not changed."""
@@ -108,9 +108,9 @@ class KeptEngine:
             return False
 
 
-def _key(path: str | Path, args: Sequence[str], shape: tuple[int, ...], persistence: ShareVector) -> object:
+def _key(path: str | Path, args: Sequence[str], shape: tuple[int, ...], shares: ShareVector) -> object:
     """The key of runs that make the same calls: file, arguments and sizes."""
-    return resolved(os.path.abspath(path)), tuple(args), shape, persistence.mac_key is None
+    return resolved(os.path.abspath(path)), tuple(args), shape, shares.mac_key is None
 
 
 def _playing(play: Callable[[], T], path: str | Path) -> T:

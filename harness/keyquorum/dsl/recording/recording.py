@@ -27,16 +27,16 @@ class Recording:
     prints: bool
     files: Sequence[tuple[str, Any]]
 
-    def play(self, engine: Any, persistence: ShareVector, private: Ints, public: Sequence[Ints], show: Callable[[str], None]) -> list[Written]:
+    def play(self, engine: Any, shares: ShareVector, private: Ints, public: Sequence[Ints], show: Callable[[str], None]) -> list[Written]:
         """Executes the steps with the share file and the inputs of a run. ``show`` prints. Returns the output."""
-        if self.shares and persistence.exists:
-            persistence.check(engine, 0, 0)
+        if self.shares and shares.exists:
+            shares.check(engine, 0, 0)
         words = [np.ascontiguousarray(part, dtype=np.int64) for part in public]
         own = np.ascontiguousarray(private, dtype=np.int64)
-        stored, output = self.steps.play(engine, persistence.sections, persistence.element_words, words, own, show)
+        stored, output = self.steps.play(engine, shares.sections, shares.element_words, words, own, show)
         try:
             for rows in stored:
-                persistence.append(engine, rows)
+                shares.append(engine, rows)
         except BaseException:
             for rows in stored:
                 rows.fill(0)

@@ -66,11 +66,11 @@ class RecordedShareVector(_StandIn):
 class RecordedIO(_StandIn):
     """Input and output of a recorded run."""
 
-    __slots__ = ("persistence",)
+    __slots__ = ("shares",)
 
     def __init__(self, recorder: RecordsNumbers, real: Operand) -> None:
         super().__init__(recorder, real)
-        self.persistence = RecordedShareVector(recorder, real.persistence)
+        self.shares = RecordedShareVector(recorder, real.shares)
 
     def __getattr__(self, name: str) -> Operand:
         return self._real.unread if name == "unread" else self._unknown(name)

@@ -27,25 +27,25 @@ class Stored(Element):
         """
         run = current()
         at, count, length = public_int(start, "read_from_file"), checked_size(n_items), checked_size(size)
-        persistence = run.io.persistence
-        persistence.require_own()
+        shares = run.io.shares
+        shares.require_own()
         if run.io.writes_pending:
             run.settle()
-        if not persistence.exists:
+        if not shares.exists:
             if crash_if_missing:
                 raise CompilerError("Persistence not found: no shares were stored for this program")
             return regint(-2), [secret_type()(size=length) for _ in range(count)]
         vectors = [cls._stored(at + i * length, length) for i in range(count)]
         stop = at + count * length
-        return regint(-1 if stop == persistence.length else stop), vectors
+        return regint(-1 if stop == shares.length else stop), vectors
 
     @classmethod
     def _stored(cls, start: int, size: int) -> Dynamic:
         """Shares of the share file, imported at their first use."""
         run = current()
-        persistence, engine = run.io.persistence, run.engine
-        persistence.check(engine, start, size)
-        vector = cls._lazy(size, lambda: engine.import_(persistence.read(engine, start, size), size))
+        shares, engine = run.io.shares, run.engine
+        shares.check(engine, start, size)
+        vector = cls._lazy(size, lambda: engine.import_(shares.read(engine, start, size), size))
         vector._is_stored_at(start)
         return vector
 
@@ -64,7 +64,7 @@ class Stored(Element):
         if not self._unread:
             return None
         run = current()
-        data = run.io.persistence.pick(run.engine, self._place, indices)
+        data = run.io.shares.pick(run.engine, self._place, indices)
         return secret_type()._wrap(run.engine.import_(data, len(indices)))
 
     @classmethod
@@ -72,7 +72,7 @@ class Stored(Element):
         """Appends the shares of a vector (or of a list of vectors of one size) to the share file, or stores them from
         ``position`` on."""
         run = current()
-        run.io.persistence.require_own()
+        run.io.shares.require_own()
         items = [read(s) for s in (shares if isinstance(shares, (list, tuple)) else [shares])]
         for item in items:
             if not isinstance(item, secret_type()):

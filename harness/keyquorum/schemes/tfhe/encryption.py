@@ -38,7 +38,7 @@ def encrypt_shared_bits(context: PartyContext, info: TfheKeyInfo, secret: Words,
 
     def run(where: str, call: Call, share: ShareVector, public: Sequence[Words] = ()) -> Words:
         words = [part.reshape(-1).view(np.int64) for part in public]
-        return context.backend.run(protocol, where, call, public=words, persistence=share, mode=Mode(committee.threshold)).words.view(np.uint64)
+        return context.backend.run(protocol, where, call, public=words, shares=share, mode=Mode(committee.threshold)).words.view(np.uint64)
 
     seed = context.session.toss(SEED_BYTES)
     hidden, noise = ShareVector(), ShareVector()

@@ -115,10 +115,10 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
             return context.backend.run(committee.ring_protocol, "Z2^64", call, **options, mode=Mode(committee.threshold, seed=context.seed)).words
 
         with context.phase("secret"):
-            run(sample_bits(size=16), persistence=share)
+            run(sample_bits(size=16), shares=share)
             working = share.copy()
-            run(sample_tuniform(size=16, b=request.noise), persistence=working)
-            opened = run(lwe_public_key(n=16), public=[expand_mask(parameters.lwe, public_seed).view(np.int64)], persistence=working)
+            run(sample_tuniform(size=16, b=request.noise), shares=working)
+            opened = run(lwe_public_key(n=16), public=[expand_mask(parameters.lwe, public_seed).view(np.int64)], shares=working)
             working.wipe()
         key_id = hashlib.sha256(public_seed).hexdigest()[:32]
         public = LwePublicKey(parameters.lwe, key_id, public_seed, opened.astype(np.uint64))
@@ -178,7 +178,7 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
         protocol = context.committee.ring_protocol
         assert protocol is not None
         with context.phase("phase"):
-            context.backend.run(protocol, "Z2^64", call, public=joined.words(128), persistence=working, mode=Mode(info.threshold, keep=keep))
+            context.backend.run(protocol, "Z2^64", call, public=joined.words(128), shares=working, mode=Mode(info.threshold, keep=keep))
         return working.tail(joined.count)
 
     def plaintexts(self, info: ToyKeyInfo, ciphertexts: Sequence[LweCiphertexts], words: Words) -> list[Decrypted]:
