@@ -40,7 +40,7 @@ const MOST_BITS: u32 = 62;
 
 /// The law of each r_A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JointLaw {
+pub enum JointDistribution {
     /// The sum of `terms` numbers, each uniform in [0, 2^bits).
     Uniform {
         /// Bits of a number.
@@ -94,7 +94,7 @@ impl Session {
         &self,
         protocol: &str,
         count: usize,
-        law: JointLaw,
+        law: JointDistribution,
         options: &EngineOptions,
     ) -> Result<JointIntegers> {
         self.drawn_together(protocol, count, law, options, true)
@@ -105,12 +105,12 @@ impl Session {
         &self,
         protocol: &str,
         count: usize,
-        law: JointLaw,
+        law: JointDistribution,
         options: &EngineOptions,
         compares: bool,
     ) -> Result<JointIntegers> {
         self.guard().refuse()?;
-        if let JointLaw::Uniform { bits, terms } = law
+        if let JointDistribution::Uniform { bits, terms } = law
             && (bits == 0
                 || terms == 0
                 || bits + u32::BITS - (terms - 1).leading_zeros() > MOST_BITS)
@@ -249,10 +249,10 @@ fn of_draw(stream: &mut Prg, name: &[u8]) -> Prg {
 }
 
 /// Numbers of one stream.
-fn draw(stream: &mut Prg, count: usize, law: JointLaw) -> Result<Zeroizing<Vec<u64>>> {
+fn draw(stream: &mut Prg, count: usize, law: JointDistribution) -> Result<Zeroizing<Vec<u64>>> {
     let mut numbers = Zeroizing::new(vec![0u64; count]);
     match law {
-        JointLaw::Uniform { bits, terms } => {
+        JointDistribution::Uniform { bits, terms } => {
             let ring = Z2k64::new(bits).map_err(invalid)?;
             let mut more = Zeroizing::new(vec![0u64; count]);
             for _ in 0..terms {
@@ -262,7 +262,7 @@ fn draw(stream: &mut Prg, count: usize, law: JointLaw) -> Result<Zeroizing<Vec<u
                 }
             }
         }
-        JointLaw::Trit => Zq::new(3).map_err(invalid)?.random(stream, &mut numbers),
+        JointDistribution::Trit => Zq::new(3).map_err(invalid)?.random(stream, &mut numbers),
     }
     Ok(numbers)
 }

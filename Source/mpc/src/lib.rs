@@ -76,7 +76,7 @@ pub use descriptor::Descriptor;
 pub use engine::{ClearOp, Engine, Operands, Operation};
 pub use error::{Check, EngineError};
 pub use graph::{EngineStats, Handle};
-pub use joint::{JointIntegers, JointLaw, joint_summands};
+pub use joint::{JointDistribution, JointIntegers, joint_summands};
 pub use keyquorum_ot::BaseOt;
 pub use protocol::{Openings, Preprocessed};
 pub use refusal::Refusal;

@@ -9,7 +9,7 @@
 mod common;
 
 use keyquorum_math::DomainKind;
-use keyquorum_mpc::{EngineError, EngineOptions, JointLaw, joint_summands};
+use keyquorum_mpc::{EngineError, EngineOptions, JointDistribution, joint_summands};
 
 use common::parties;
 
@@ -30,7 +30,7 @@ fn opened(
     names: &'static [(&'static str, DomainKind)],
     n: usize,
     threshold: Option<usize>,
-    law: JointLaw,
+    law: JointDistribution,
     seed: Option<&'static [u8]>,
 ) -> Vec<(Vec<Vec<u64>>, u64)> {
     parties(n, move |session| {
@@ -78,7 +78,7 @@ const SHAMIR: &[(&str, DomainKind)] = &[
 
 #[test]
 fn the_same_integers_in_every_domain_without_a_message() {
-    let law = JointLaw::Uniform { bits: 50, terms: 4 };
+    let law = JointDistribution::Uniform { bits: 50, terms: 4 };
     for (names, n, t, summands) in [
         (REPLICATED, 3, None, 3u64),
         (VERIFIED, 3, None, 3),
@@ -139,7 +139,7 @@ fn sums_of_what_members_compute_are_shared_alike() {
     ] {
         let all = parties(n, move |session| {
             let options = options(t, None);
-            let law = JointLaw::Uniform {
+            let law = JointDistribution::Uniform {
                 bits: BITS,
                 terms: 1,
             };
@@ -220,7 +220,7 @@ fn trits_are_shared_summand_by_summand() {
         let options = options(None, None);
         let domain = DomainKind::Z2k(64);
         let joint = session
-            .joint_integers("ring", N, JointLaw::Trit, &options)
+            .joint_integers("ring", N, JointDistribution::Trit, &options)
             .unwrap();
         let mut engine = session.engine("ring", domain, &options).unwrap();
         let mut read = |shares: &[u8]| {
@@ -259,7 +259,7 @@ fn trits_are_shared_summand_by_summand() {
 /// The bits of the summands, as bits and modulo 2^64, make up the integers.
 #[test]
 fn integers_are_shared_bit_by_bit() {
-    let law = JointLaw::Uniform { bits: 5, terms: 1 };
+    let law = JointDistribution::Uniform { bits: 5, terms: 1 };
     for party in parties(3, move |session| {
         let options = options(None, None);
         let (domain, low) = (DomainKind::Z2k(64), DomainKind::Z2k(1));
@@ -292,7 +292,7 @@ fn integers_are_shared_bit_by_bit() {
 /// A share of one party says nothing of a summand that it does not hold: the integer minus what it knows is uniform, and other draws and sessions have others.
 #[test]
 fn draws_are_of_their_own() {
-    let law = JointLaw::Uniform { bits: 40, terms: 1 };
+    let law = JointDistribution::Uniform { bits: 40, terms: 1 };
     let draws = parties(3, move |session| {
         let options = options(None, None);
         let one = session
@@ -333,7 +333,7 @@ fn draws_have_names() {
         let all = parties(n, move |session| {
             let o = options(None, None);
             let draw = |count, bits| {
-                let law = JointLaw::Uniform { bits, terms: 1 };
+                let law = JointDistribution::Uniform { bits, terms: 1 };
                 let joint = session.joint_integers(protocol, count, law, &o).unwrap();
                 joint.name().map(<[u8]>::to_vec)
             };
@@ -361,7 +361,7 @@ fn draws_that_differ_have_different_names() {
     let stopped = parties(3, |session| {
         let o = options(None, None);
         let count = if session.party() == 2 { 5 } else { 4 };
-        let law = JointLaw::Uniform { bits: 40, terms: 1 };
+        let law = JointDistribution::Uniform { bits: 40, terms: 1 };
         let joint = session
             .joint_integers("mal-rep-field", count, law, &o)
             .unwrap();
@@ -380,7 +380,7 @@ fn draws_that_differ_have_different_names() {
 fn what_is_refused() {
     let refused = parties(3, |session| {
         let o = options(None, None);
-        let law = JointLaw::Uniform { bits: 40, terms: 1 };
+        let law = JointDistribution::Uniform { bits: 40, terms: 1 };
         let text = |r: Result<_, EngineError>| match r {
             Err(EngineError::Usage(text)) => text,
             Err(other) => panic!("{other:?}"),
@@ -391,7 +391,7 @@ fn what_is_refused() {
                 .contains("semi has no joint integers among 3 parties")
         );
         for (bits, terms) in [(0, 1), (63, 1), (62, 2), (40, 0)] {
-            let law = JointLaw::Uniform { bits, terms };
+            let law = JointDistribution::Uniform { bits, terms };
             assert!(
                 text(session.joint_integers("ring", 1, law, &o).map(drop))
                     .contains("take sums of 1 to 62 bits")

@@ -7,8 +7,8 @@ use std::time::Duration;
 use keyquorum_math::DomainKind;
 use keyquorum_mpc::mac_key::{MOST_CUT_OFFS, MacKeyFile};
 use keyquorum_mpc::{
-    BaseOt, Check, EngineError, EngineOptions, JointIntegers as CoreIntegers, JointLaw, Openings,
-    Session as CoreSession, joint_summands,
+    BaseOt, Check, EngineError, EngineOptions, JointDistribution, JointIntegers as CoreIntegers,
+    Openings, Session as CoreSession, joint_summands,
 };
 use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, SetupObserver, TlsConfig, TlsTransport,
@@ -335,8 +335,8 @@ impl Session {
         seed: Option<Vec<u8>>,
     ) -> PyResult<JointIntegers> {
         let law = match bits {
-            0 => JointLaw::Trit,
-            bits => JointLaw::Uniform { bits, terms },
+            0 => JointDistribution::Trit,
+            bits => JointDistribution::Uniform { bits, terms },
         };
         let options = EngineOptions {
             program: String::new(),

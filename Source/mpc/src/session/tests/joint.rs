@@ -6,7 +6,7 @@ use keyquorum_math::DomainKind;
 
 use super::parties;
 use crate::error::{Check, EngineError, Result};
-use crate::joint::JointLaw;
+use crate::joint::JointDistribution;
 use crate::protocol::fingerprint;
 use crate::session::{EngineOptions, Session};
 
@@ -31,7 +31,7 @@ fn deal_two_seeds(session: &Session) -> Result<()> {
 fn drawn(session: &Session, compares: bool) -> Result<Vec<Vec<u64>>> {
     deal_two_seeds(session)?;
     let options = EngineOptions::default();
-    let law = JointLaw::Uniform { bits: 12, terms: 1 };
+    let law = JointDistribution::Uniform { bits: 12, terms: 1 };
     let joint = session.drawn_together("mal-shamir", COUNT, law, &options, compares)?;
     DOMAINS
         .iter()
@@ -98,7 +98,7 @@ fn hashes_of_another_length_are_refused() {
                     prints.resize(length, 0);
                     session.all_gather(&prints).map(|_| ())
                 } else {
-                    let law = JointLaw::Uniform { bits: 12, terms: 1 };
+                    let law = JointDistribution::Uniform { bits: 12, terms: 1 };
                     let options = EngineOptions::default();
                     session
                         .drawn_together("mal-shamir", COUNT, law, &options, true)
@@ -149,7 +149,7 @@ fn drawn_twice() -> Vec<Vec<(Vec<u64>, u64)>> {
                         seed.fill(7);
                     }
                     let mut streams = session.subset_streams(5, 2, 1, &options).unwrap();
-                    let law = JointLaw::Uniform { bits: 40, terms: 1 };
+                    let law = JointDistribution::Uniform { bits: 40, terms: 1 };
                     let joint = session
                         .joint_integers("mal-shamir", COUNT, law, &options)
                         .unwrap();
