@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 
 from tests.fhe.dealer import tiny
 from tests.programs.costs import PROGRAMS
-from tests.programs.running import Q60, centred
+from tests.programs.running import centred
+from tests.protocols import Q60
 
 from .changes import Deviation
 from .runner import Begin, Plan

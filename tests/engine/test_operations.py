@@ -10,6 +10,8 @@ import pytest
 from keyquorum import _engine
 from keyquorum.model.protocols import PROTOCOLS
 
+from tests.protocols import ROUNDS
+
 from .conftest import run_parties
 
 Case = tuple[str, int, str]
@@ -179,14 +181,6 @@ def test_summand_bits(protocol: str) -> None:
         assert len(got) == 1 + PROTOCOLS[protocol].summands(parties)
         total = [sum(sum(bit[i] << j for j, bit in enumerate(s)) for s in got[1:]) % 2**64 for i in range(70)]
         assert total == got[0][0]
-
-
-ROUNDS = {
-    ("ring", 3): dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
-    ("rep-field", 3): dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
-    ("shamir", 3): dict(mul=(1, 8), open=(1, 8), bits=(2, 8), input=(1, 8 / 3)),
-}
-"""Of a protocol and a number of parties: rounds, and payload bytes an element a party on average. For protocols without preprocessing."""
 
 
 @pytest.mark.parametrize(("protocol", "parties"), list(ROUNDS))

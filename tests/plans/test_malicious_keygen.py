@@ -24,7 +24,7 @@ from keyquorum.sharing.numbers.pseudorandom import PseudorandomNumbers
 from keyquorum.sharing.shares import Run
 
 from tests.fhe.dealer import tiny
-from tests.programs.running import VERIFIED_FIELD, VERIFIED_SHAMIR
+from tests.protocols import VERIFIED_FIELD, VERIFIED_SHAMIR
 
 from .corrupted import BreaksOff, Change, Ends, Other, Proxy, ends_of, nothing, same
 from .distributions import chi_square_p, uniform

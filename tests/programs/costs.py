@@ -18,6 +18,8 @@ from typing import Any
 
 from keyquorum.programs.header import header
 
+from tests.protocols import operation_costs
+
 PROGRAMS = Path(__file__).resolve().parents[2] / "Programs" / "Source"
 
 
@@ -326,58 +328,7 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
     }
     summands = n if protocol == "semi2k" else 3
     names |= {"ring_bits_ands": partial(ring_bits_ands, summands), "ring_bits_levels": partial(ring_bits_levels, summands)}
-    if protocol in ("ring", "rep-field"):
-
-        def row(m: int) -> int:
-            return 3 * 8 * -(-m // 64)
-
-        names |= {
-            "INPUT": 1,
-            "OPEN": 3,
-            "OPEN_TO": 1,
-            "MUL": 3,
-            "BIT": 3,
-            "B2A": lambda m: 3 * m * names["w"],
-            "B2A_ROUNDS": 2,
-            "BIT_ROUNDS": 2,
-            "BIT_PRODUCTS": lambda count, length, m: 3 * -(-count * length * m // 8),
-            "AND": row,
-            "ROW": row,
-            "SHUFFLE_ROUNDS": lambda m: 3 * (m > 1),
-            "SHUFFLE": lambda m: 6 * m * (m > 1),
-        }
-    elif protocol in ("semi2k", "semi"):
-        pairs = n * (n - 1)
-
-        def lanes(m: int) -> int:
-            return pairs * 8 * -(-m // 64)
-
-        def bit_products(count: int, length: int, m: int) -> int:
-            segments = [(i + 1) * count // n - i * count // n for i in range(n)]
-            return pairs * (512 * -(-count // 128) + sum(-(-rows * length * m // 8) for rows in segments))
-
-        names |= {
-            "INPUT": 0,
-            "OPEN": pairs,
-            "OPEN_TO": n - 1,
-            "MUL": 2 * pairs,
-            "SQUARE": pairs,
-            "DOT": lambda length: 2 * length * pairs,
-            "BIT": 0,
-            "BIT_ROUNDS": 1,
-            "BIT_PRODUCTS": bit_products,
-            "BIT_PRODUCTS_ROUNDS": n + 1,
-            "B2A": lanes,
-            "B2A_ROUNDS": 1,
-            "ROW": lanes,
-            "AND": lambda m: 2 * lanes(m),
-        }
-    elif protocol == "shamir":
-        names |= {"INPUT": n - 1 - t, "OPEN": n * t, "OPEN_TO": t, "MUL": (2 * t + 1) * (n - 1 - t)}
-        if n == 3:
-            names |= {"BIT": 3, "BIT_ROUNDS": 2, "SHUFFLE_ROUNDS": lambda m: 4 * (m > 1), "SHUFFLE": lambda m: 8 * m * (m > 1)}
-        else:
-            names |= {"BIT": (2 * t + 1) * (n - 1), "BIT_ROUNDS": 1}
+    names |= operation_costs(protocol, n, t, names["w"])
     names.setdefault("SQUARE", names.get("MUL"))
     names.setdefault("BIT_PRODUCTS", lambda count, length, m: count * length * names["w"] * names["MUL"])
     names.setdefault("BIT_PRODUCTS_ROUNDS", 1)

@@ -12,7 +12,7 @@ from keyquorum.backends.mpspdz import Checkout, Given, MpSpdzRun, Players, Way, 
 from keyquorum.backends.mpspdz.workdir import WorkFolder
 from numpy.typing import NDArray
 
-from .running import Backend
+from tests.protocols import Backend
 
 HOME = os.environ.get("MP_SPDZ_HOME", "")
 DEAL = "sint.write_to_file(sint.get_input_from(0, size=int(program.args[1]), binary=True))\n"

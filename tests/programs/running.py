@@ -14,59 +14,14 @@ from keyquorum.dsl import ProgramIO, ShareVector, run_program
 from keyquorum.programs.header import header
 from numpy.typing import NDArray
 
+from tests.protocols import RING, SMALLEST_PRIMES, WITH_CHECKS, Backend
+
 from .costs import PROGRAMS, defaults_of, expected
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
-Q60 = 1152921504606584833
-"""A 60-bit prime, 1 mod 2^18."""
-RING, FIELD = "Z2^64", f"F_{Q60}"
 SEED = b"tests/programs"
 NO_WORDS: Ints = np.empty(0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Backend:
-    """A protocol with its parties and domain."""
-
-    protocol: str
-    parties: int
-    domain: str
-    threshold: int
-
-    @property
-    def modulus(self) -> int:
-        return 1 << int(self.domain[3:]) if self.domain.startswith("Z2^") else int(self.domain[2:])
-
-    def over(self, domain: str) -> Backend:
-        """The same protocol in another domain."""
-        return Backend(self.protocol, self.parties, domain, self.threshold)
-
-    def __str__(self) -> str:
-        return f"{self.protocol}-{self.parties}-{self.domain[:2]}"
-
-
-EMULATE_RING, EMULATE_FIELD = Backend("emulate", 1, RING, 0), Backend("emulate", 1, FIELD, 0)
-REPLICATED_RING, REPLICATED_FIELD = Backend("ring", 3, RING, 1), Backend("rep-field", 3, FIELD, 1)
-SHAMIR_3, SHAMIR_5 = Backend("shamir", 3, FIELD, 1), Backend("shamir", 5, FIELD, 2)
-SEMI_RING, SEMI_FIELD = Backend("semi2k", 2, RING, 1), Backend("semi", 2, FIELD, 1)
-MAC_RING, MAC_FIELD = Backend("spdz2k", 2, RING, 1), Backend("mascot", 2, FIELD, 1)
-VERIFIED_RING, VERIFIED_FIELD, VERIFIED_SHAMIR = (
-    Backend("mal-rep-ring", 3, RING, 1),
-    Backend("mal-rep-field", 3, FIELD, 1),
-    Backend("mal-shamir", 5, FIELD, 2),
-)
-ON_MPSPDZ = [SEMI_RING, SEMI_FIELD, MAC_RING, MAC_FIELD]
-WITH_CHECKS = {"spdz2k", "mascot", "mal-rep-ring", "mal-rep-field", "mal-shamir"}
-"""Checks of MACs or products add rounds and bytes to what headers state, before whatever a program opens."""
-SMALLEST_PRIMES = {"shamir": 5, "mal-shamir": 1 << 12}
-"""Above the number of parties; long enough that products can be verified."""
-SEMI_RING_4, SEMI_FIELD_3 = Backend("semi2k", 4, RING, 3), Backend("semi", 3, FIELD, 2)
-ADDITIVE = [SEMI_RING, SEMI_FIELD, SEMI_RING_4, SEMI_FIELD_3]
-VERIFIED = [VERIFIED_RING, VERIFIED_FIELD, VERIFIED_SHAMIR]
-BINARY = [EMULATE_RING, EMULATE_FIELD, REPLICATED_RING, REPLICATED_FIELD, VERIFIED_RING, VERIFIED_FIELD, *ADDITIVE]
-FIELDS = [EMULATE_FIELD, REPLICATED_FIELD, VERIFIED_FIELD, SHAMIR_3, SHAMIR_5, VERIFIED_SHAMIR, SEMI_FIELD, SEMI_FIELD_3]
-ALL = [*BINARY, SHAMIR_3, SHAMIR_5, VERIFIED_SHAMIR]
 
 
 class InputsInOrder(ProgramIO):

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tests.long import LONG
+from tests.protocols import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend
 
 from .distributions import CONFIDENCE
 from .library import library
-from .running import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend, run
+from .running import run
 
 
 def _library() -> Any:

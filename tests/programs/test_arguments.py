@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from .running import Q60, REPLICATED_FIELD, REPLICATED_RING, run
+from tests.protocols import Q60, REPLICATED_FIELD, REPLICATED_RING
+
+from .running import run
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("z2_to_zq", {"contributors": 2}, "argument size is missing"),

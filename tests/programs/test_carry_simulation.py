@@ -12,9 +12,10 @@ import pytest
 from keyquorum.dsl import ProgramIO, ShareVector, run_program
 
 from tests.plans.distributions import bits_of, chi_square_p, smallest_p, uniform
+from tests.protocols import REPLICATED_FIELD, REPLICATED_RING, SEMI_FIELD, SEMI_FIELD_3, SEMI_RING, Backend
 
 from .costs import PROGRAMS
-from .running import NO_WORDS, REPLICATED_FIELD, REPLICATED_RING, SEMI_FIELD, SEMI_FIELD_3, SEMI_RING, Backend, at_every_party
+from .running import NO_WORDS, at_every_party
 from .test_simulation import FALSE_ALARM, Log, Watched
 
 T, L, COUNT = 257, 12, 4096

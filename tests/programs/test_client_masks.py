@@ -8,9 +8,10 @@ from keyquorum.dsl.values.bit_circuits import traced
 from keyquorum.schemes.prf.client_masks import times
 
 from tests.long import LONG
+from tests.protocols import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, VERIFIED_RING, Backend
 
 from .library import library
-from .running import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, VERIFIED_RING, Backend, run
+from .running import run
 from .test_aes import RNG, VECTORS, blocks, reference, rows, schedule
 
 BITS = [b.over("Z2^1") for b in (EMULATE_RING, REPLICATED_RING, SEMI_RING, VERIFIED_RING)]

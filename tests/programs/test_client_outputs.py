@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from keyquorum.model.errors import ProgramError
 
-from .running import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend, run
+from tests.protocols import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend
+
+from .running import run
 
 SIZE, CHECKS, SHIFT = 7, 2, 48
 

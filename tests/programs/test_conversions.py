@@ -13,9 +13,7 @@ from keyquorum.sharing.numbers.proven import _proven_trits
 from keyquorum.sweep.operands import summand_rows
 
 from tests.plans.distributions import chi_square_p, uniform
-
-from .costs import PROGRAMS
-from .running import (
+from tests.protocols import (
     ALL,
     EMULATE_FIELD,
     EMULATE_RING,
@@ -29,9 +27,10 @@ from .running import (
     SEMI_RING,
     SEMI_RING_4,
     Backend,
-    at_every_party,
-    run,
 )
+
+from .costs import PROGRAMS
+from .running import at_every_party, run
 
 RNG = np.random.default_rng(1)
 SPLITTING = [EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .running import EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend, run
+from tests.protocols import EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend
+
+from .running import run
 
 RNG = np.random.default_rng(12)
 RINGS = pytest.mark.parametrize("ring", [EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, SEMI_RING.over("Z2^32")], ids=str)

@@ -11,8 +11,7 @@ from keyquorum._engine import Ntt, expand_aes_ctr, expand_uniform
 from keyquorum._engine import UsageError as EngineUsageError
 from keyquorum.dsl.control.program import Program
 
-from .distributions import check_distribution
-from .running import (
+from tests.protocols import (
     ALL,
     EMULATE_FIELD,
     EMULATE_RING,
@@ -25,8 +24,10 @@ from .running import (
     SHAMIR_3,
     SHAMIR_5,
     Backend,
-    run,
 )
+
+from .distributions import check_distribution
+from .running import run
 
 RNG = np.random.default_rng(41)
 Q53 = 9007199254614017

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .running import EMULATE_FIELD, FIELDS, Backend, run
+from tests.protocols import EMULATE_FIELD, FIELDS, Backend
+
+from .running import run
 
 RNG = np.random.default_rng(12)
 QS = {"short": 1000003, "long": 1152921504606584833, "minus": 1000000007}

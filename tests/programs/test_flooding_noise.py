@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from tests.long import LONG
 from tests.plans.distributions import chi_square_p
+from tests.protocols import ADDITIVE, ALL, MAC_FIELD, MAC_RING, REPLICATED_FIELD, Backend
 
-from .running import ADDITIVE, ALL, MAC_FIELD, MAC_RING, REPLICATED_FIELD, Backend, run
+from .running import run
 
 Ints = NDArray[np.int64]
 SHORT = Backend("mascot", 2, "F_68719230977", 1)

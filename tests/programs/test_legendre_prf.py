@@ -10,8 +10,10 @@ import pytest
 from keyquorum import _engine
 from keyquorum.dsl import ProgramIO, ShareVector, run_program
 
+from tests.protocols import EMULATE_FIELD, REPLICATED_FIELD, SEMI_FIELD, SHAMIR_3, SHAMIR_5, VERIFIED_FIELD, Backend
+
 from .costs import PROGRAMS, expected
-from .running import EMULATE_FIELD, REPLICATED_FIELD, SEED, SEMI_FIELD, SHAMIR_3, SHAMIR_5, VERIFIED_FIELD, Backend, at_every_party, run
+from .running import SEED, at_every_party, run
 
 RNG = np.random.default_rng(544)
 MERSENNE = (1 << 127) - 1

@@ -10,18 +10,9 @@ import numpy as np
 import pytest
 from keyquorum.model.errors import ProgramError
 
-from .running import (
-    EMULATE_RING,
-    REPLICATED_FIELD,
-    REPLICATED_RING,
-    SEMI_FIELD_3,
-    SEMI_RING,
-    SEMI_RING_4,
-    SHAMIR_3,
-    SHAMIR_5,
-    Backend,
-    run,
-)
+from tests.protocols import EMULATE_RING, REPLICATED_FIELD, REPLICATED_RING, SEMI_FIELD_3, SEMI_RING, SEMI_RING_4, SHAMIR_3, SHAMIR_5, Backend
+
+from .running import run
 
 RNG = np.random.default_rng(24)
 BITS_5, REPLICATED_BITS = Backend("semi2k", 5, "Z2^1", 4), Backend("ring", 3, "Z2^1", 1)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from .running import ALL, EMULATE_RING, MAC_FIELD, MAC_RING, REPLICATED_RING, Backend, run
+from tests.protocols import ALL, EMULATE_RING, MAC_FIELD, MAC_RING, REPLICATED_RING, Backend
+
+from .running import run
 
 RNG = np.random.default_rng(17)
 EVERY = pytest.mark.parametrize("backend", [*ALL, MAC_RING, MAC_FIELD], ids=str)

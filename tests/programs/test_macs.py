@@ -14,8 +14,9 @@ from bench.parity.reference import reference
 from keyquorum import _engine
 
 from tests.long import LONG
+from tests.protocols import FIELD, MAC_RING, RING, SEMI_FIELD_3, Backend
 
-from .running import FIELD, MAC_RING, RING, SEMI_FIELD_3, Backend, run
+from .running import run
 from .test_rounding import border_instances, carry_rows, masks, odd, power2
 from .test_samplers import clear_knuth, knuth_inputs
 from .test_stored_rounding import mask, message, phases

@@ -10,9 +10,7 @@ import pytest
 from keyquorum.sweep.operands import summand_rows
 
 from tests.long import LONG
-
-from . import mpspdz
-from .running import (
+from tests.protocols import (
     FIELD,
     MAC_FIELD,
     MAC_RING,
@@ -25,8 +23,10 @@ from .running import (
     SEMI_RING,
     SHAMIR_3,
     Backend,
-    run,
 )
+
+from . import mpspdz
+from .running import run
 from .test_aes import blocks, hot_vectors, reference, rows, schedule
 from .test_client_masks import product
 from .test_conversions import trit_inputs

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from keyquorum.model.errors import ProgramError
 
-from .running import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, VERIFIED_RING, Backend, run
+from tests.protocols import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, VERIFIED_RING, Backend
+
+from .running import run
 
 RNG = np.random.default_rng(41)
 BACKENDS = [EMULATE_RING, REPLICATED_RING, VERIFIED_RING, SEMI_RING, MAC_RING, Backend("semi2k", 3, "Z2^64", 2)]

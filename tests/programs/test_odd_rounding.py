@@ -7,17 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .running import (
-    EMULATE_RING,
-    REPLICATED_FIELD,
-    REPLICATED_RING,
-    SEMI_FIELD,
-    SEMI_FIELD_3,
-    SEMI_RING,
-    SEMI_RING_4,
-    Backend,
-    run,
-)
+from tests.protocols import EMULATE_RING, REPLICATED_FIELD, REPLICATED_RING, SEMI_FIELD, SEMI_FIELD_3, SEMI_RING, SEMI_RING_4, Backend
+
+from .running import run
 from .test_rounding import BOTH, border_instances
 
 RNG = np.random.default_rng(7)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from keyquorum.sharing.variants import comparison_ands
 
-from .running import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SHAMIR_3, Backend, run
+from tests.protocols import EMULATE_RING, MAC_RING, REPLICATED_RING, SEMI_RING, SHAMIR_3, Backend
+
+from .running import run
 
 N = 16
 CASES = [(65537, 47), (3, 62), (257, 40)]

@@ -9,7 +9,9 @@ import pytest
 from keyquorum import _engine
 from numpy.typing import NDArray
 
-from .running import ALL, FIELDS, Q60, Backend, run
+from tests.protocols import ALL, FIELDS, Q60, Backend
+
+from .running import run
 
 N, P = 64, 1152921504598720513
 RNG = np.random.default_rng(3)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .running import (
+from tests.protocols import (
     EMULATE_RING,
     REPLICATED_FIELD,
     REPLICATED_RING,
@@ -19,9 +19,9 @@ from .running import (
     VERIFIED_RING,
     VERIFIED_SHAMIR,
     Backend,
-    Outcome,
-    run,
 )
+
+from .running import Outcome, run
 
 RNG = np.random.default_rng(4)
 RINGS = [

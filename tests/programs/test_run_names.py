@@ -18,7 +18,7 @@ from keyquorum.dsl.files.share_vector import NO_NAME, ShareVector
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
-from .running import VERIFIED_FIELD, VERIFIED_RING, VERIFIED_SHAMIR, Backend
+from tests.protocols import VERIFIED_FIELD, VERIFIED_RING, VERIFIED_SHAMIR, Backend
 
 NAME = 16
 """Bytes of a name."""

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from tests.long import LONG
-
-from .distributions import centred_binomial, check_distribution, exact_gaussian, uniform_ternary
-from .running import (
+from tests.protocols import (
     ADDITIVE,
     ALL,
     BINARY,
@@ -30,8 +28,10 @@ from .running import (
     SHAMIR_5,
     VERIFIED,
     Backend,
-    run,
 )
+
+from .distributions import centred_binomial, check_distribution, exact_gaussian, uniform_ternary
+from .running import run
 from .test_conversions import indicator_inputs, trit_inputs
 
 SAMPLES = 1 << 20

@@ -18,9 +18,10 @@ from scipy import stats
 
 from tests.long import LONG
 from tests.plans.distributions import bits_of, smallest_p
+from tests.protocols import MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend
 
 from .costs import PROGRAMS, below_ands
-from .running import MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, VERIFIED_RING, Backend, at_every_party
+from .running import at_every_party
 
 L, J, COUNT = 12, 3, 4096
 FALSE_ALARM = 1e-6

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.protocols import EMULATE_RING, FIELDS, Q60, REPLICATED_RING, RING, SEMI_RING, SEMI_RING_4, Backend
+
 from .costs import below_ands
-from .running import EMULATE_RING, FIELDS, Q60, REPLICATED_RING, RING, SEMI_RING, SEMI_RING_4, Backend, run
+from .running import run
 
 RNG = np.random.default_rng(11)
 RINGS = pytest.mark.parametrize("ring", [EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4], ids=str)

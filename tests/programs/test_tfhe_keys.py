@@ -9,7 +9,9 @@ import pytest
 from keyquorum import _engine
 from numpy.typing import NDArray
 
-from .running import ALL, EMULATE_FIELD, EMULATE_RING, MAC_FIELD, MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend, run
+from tests.protocols import ALL, EMULATE_FIELD, EMULATE_RING, MAC_FIELD, MAC_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4, Backend
+
+from .running import run
 
 Words = NDArray[np.uint64]
 RNG = np.random.default_rng(23)

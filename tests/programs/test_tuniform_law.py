@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tests.long import LONG
+from tests.protocols import EMULATE_RING, REPLICATED_RING, SEMI_RING, Backend
 
 from .costs import expected
-from .running import EMULATE_RING, REPLICATED_RING, SEMI_RING, Backend, run
+from .running import run
 
 SAMPLES = 1 << (22 if LONG else 17)
 CELLS = 256

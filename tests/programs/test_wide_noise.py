@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tests.long import LONG
+from tests.protocols import ADDITIVE, EMULATE_FIELD, EMULATE_RING, MAC_FIELD, MAC_RING, REPLICATED_FIELD, REPLICATED_RING, Backend
 
 from .distributions import check_distribution
-from .running import ADDITIVE, EMULATE_FIELD, EMULATE_RING, MAC_FIELD, MAC_RING, REPLICATED_FIELD, REPLICATED_RING, Backend, run
+from .running import run
 
 SAMPLES = 1 << (22 if LONG else 16)
 AJAX = Backend("rep-field", 3, f"F_{FHEW_SETS['ajax53'].prime}", 1)

@@ -26,7 +26,8 @@ from scipy import stats
 
 from tests.long import LONG
 from tests.plans.quorum import fixed_randomness
-from tests.programs.running import REPLICATED_RING, SEMI_RING, Backend, run
+from tests.programs.running import run
+from tests.protocols import REPLICATED_RING, SEMI_RING, Backend
 
 from .test_fhew import AJAX
 from .test_fhew_noise import chi_square, draw, gaussian
