@@ -26,8 +26,8 @@ from keyquorum.dsl import ShareVector
 from keyquorum.model.errors import BackendError, BurnedKeyError, CommitteeError, ParameterError, PartyError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.programs import Call, Segment
-from keyquorum.sharing.lifted import LiftedDomain, LiftTests
 from keyquorum.sharing.numbers.lift import MERSENNE
+from keyquorum.sharing.numbers.lift_tests import LiftedDomain, LiftTests
 from keyquorum.sharing.shares import Run
 
 from .fake import fake_checkout

@@ -18,9 +18,9 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes.seal import keygen
 from keyquorum.schemes.seal.budget import NOISE_BITS, TOTAL, check_leaks, leaks, product_pads
-from keyquorum.sharing.lifted import mask_width
 from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.numbers.lift import LIFT_BITS, MERSENNE, lift_masks
+from keyquorum.sharing.numbers.lift_tests import mask_width
 from keyquorum.sharing.randomness import uniform_bits
 from numpy.typing import NDArray
 

@@ -29,8 +29,8 @@ from keyquorum.schemes.seal.policy import FloodPolicy, flooding_variance
 from keyquorum.schemes.seal.precision import key_precision
 from keyquorum.schemes.subset_shares import compare_key
 from keyquorum.sharing.budget import LIFT_VARIANCE
-from keyquorum.sharing.lifted import LiftTests
 from keyquorum.sharing.numbers import ContributedNumbers, ProvenNumbers, lift
+from keyquorum.sharing.numbers.lift_tests import LiftTests
 from keyquorum.sharing.numbers.uniform_noise import UniformNoise, roughness, uniform_noise
 from numpy.typing import NDArray
 

@@ -18,9 +18,9 @@ from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.budget import NOISE_BITS
 from keyquorum.schemes.seal.keygen import SealRequest, generate
 from keyquorum.sharing import lifted
-from keyquorum.sharing.lifted import PIECE, LiftedDomain, LiftTests, mask_width, pieces_of
 from keyquorum.sharing.numbers import proven
 from keyquorum.sharing.numbers.lift import MERSENNE
+from keyquorum.sharing.numbers.lift_tests import PIECE, LiftedDomain, LiftTests, mask_width, pieces_of
 from keyquorum.sharing.numbers.proven import ProvenNumbers
 from keyquorum.sharing.shares import Run
 

@@ -18,9 +18,9 @@ from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.programs.signatures import sample_bits, sample_cbd
 from keyquorum.schemes.generation import Generation
 from keyquorum.schemes.prf.key import AES
-from keyquorum.schemes.prf.keygen import OPENING, PrfRequest
+from keyquorum.schemes.prf.keygen import PREAMBLE, PrfRequest
 from keyquorum.sharing.numbers import KINDS, kind_of, lift, numbers_of
-from keyquorum.sharing.numbers.lift import InputMasks, JointMasks
+from keyquorum.sharing.numbers.lift import InputMasks, JointLiftMasks
 from keyquorum.sharing.shares import Run
 
 from .quorum import reconstruct
@@ -104,7 +104,7 @@ def test_lifted_numbers_are_the_same_in_every_domain(protocol: str, parties: int
         with numbers_of(run).ternary(150) as x:
             x.run(sample_cbd(size=120, method="arith" if members.ring_protocol is None else "bits"), appends="noise")
             with numbers_of(run).lift(x, 5) as lifted:
-                assert isinstance(lifted._masks, JointMasks if kind_of(members).summands(members) else InputMasks)
+                assert isinstance(lifted._masks, JointLiftMasks if kind_of(members).summands(members) else InputMasks)
                 lifted.prove(fields)
                 found = []
                 for field in fields:
@@ -178,7 +178,7 @@ def test_shares_without_a_name_are_not_taken_for_others() -> None:
 
 def test_shares_of_a_key_that_fails_are_wiped() -> None:
     def job(context: PartyContext) -> None:
-        with pytest.raises(ProgramError, match="stop"), Generation(context, PrfRequest(AES), OPENING, ["test"]) as made:
+        with pytest.raises(ProgramError, match="stop"), Generation(context, PrfRequest(AES), PREAMBLE, ["test"]) as made:
             with Run(context).field(65537).shares() as shares:
                 shares.run(sample_bits(size=64))
                 kept = made.keep(shares.first(64))

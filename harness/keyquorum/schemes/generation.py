@@ -50,7 +50,7 @@ def framed(label: str, data: bytes) -> Iterable[bytes]:
 
 
 @dataclass(frozen=True)
-class Opening:
+class Preamble:
     """How the key generations of a scheme begin; no shared value is opened here. ``title``: what the parties compare first, for errors; ``tag``: the first bytes of the transcript;
     ``begins``: the bytes after them, of description and toss; ``toss``: bytes that are tossed; ``phase``: in which this is measured; ``seeded``:
     whether the description says that there is a seed."""
@@ -93,7 +93,7 @@ class Generation(Generic[Q]):
     the bytes of public files by name."""
 
     def __init__(
-        self, context: PartyContext, request: Q, opening: Opening, description: Sequence[object], folder: Path | None = None, more: Sequence[object] = ()
+        self, context: PartyContext, request: Q, preamble: Preamble, description: Sequence[object], folder: Path | None = None, more: Sequence[object] = ()
     ) -> None:  # fmt: skip
         self.context, self.request, self.run, self.wiping = context, request, Run(context), ExitStack()
         self.public: dict[str, bytes] = {}
@@ -105,15 +105,15 @@ class Generation(Generic[Q]):
             committee.protocol,
             committee.size,
             committee.threshold,
-            *([context.seed is not None] if opening.seeded else []),
+            *([context.seed is not None] if preamble.seeded else []),
             *more,
         ]
         described = json.dumps(parts).encode()
-        measured: AbstractContextManager[object] = nullcontext() if opening.phase is None else context.phase(opening.phase)
+        measured: AbstractContextManager[object] = nullcontext() if preamble.phase is None else context.phase(preamble.phase)
         with measured:
-            context.session.compare(opening.title, hashlib.sha256(described).digest())
-            self.tossed = context.session.toss(opening.toss)
-        self.transcript = Transcript(opening.tag, *opening.begins(described, self.tossed))
+            context.session.compare(preamble.title, hashlib.sha256(described).digest())
+            self.tossed = context.session.toss(preamble.toss)
+        self.transcript = Transcript(preamble.tag, *preamble.begins(described, self.tossed))
         self.key_id = self.transcript.hexdigest()[:KEY_ID_DIGITS]
 
     def __enter__(self) -> Generation[Q]:
@@ -155,4 +155,4 @@ class Generation(Generic[Q]):
         return KeyMaterial(info, self.public, self._shares, tuple(self._written))
 
 
-__all__ = ["Generation", "Opening", "Transcript", "digest_first", "framed", "tossed_first"]
+__all__ = ["Generation", "Preamble", "Transcript", "digest_first", "framed", "tossed_first"]

@@ -19,7 +19,7 @@ from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.inspected import Candidate, Kind, Report
 from keyquorum.model.plain import is_hex
 
-from .generation import Generation, Opening, digest_first
+from .generation import Generation, Preamble, digest_first
 from .key_folder import METADATA, holds_a_key, load_key, load_public_file
 from .keys import KeyInfo, Plain, R, SecretVector
 from .lwe.ciphertexts import LweCiphertextScheme
@@ -105,9 +105,9 @@ class SeededKeys(Generic[I, P, F]):
         return Report(lines, checked, details)
 
     @property
-    def opening(self) -> Opening:
+    def preamble(self) -> Preamble:
         """How their generations begin."""
-        return Opening(f"{self.title} key parameters", f"keyquorum {self.title} key".encode(), digest_first, toss=64, phase="set-up")
+        return Preamble(f"{self.title} key parameters", f"keyquorum {self.title} key".encode(), digest_first, toss=64, phase="set-up")
 
     def make_files(self, frame: Generation[R], parameters: P, makers: Mapping[str, Callable[[bytes, Write], None]]) -> None:
         """Makes the public files of a key, and compares the transcript, which the checksums of the files enter. ``makers``: each makes the bodies of a

@@ -18,7 +18,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import aes_keys, sample_bits
-from keyquorum.schemes.generation import Generation, Opening, Transcript
+from keyquorum.schemes.generation import Generation, Preamble, Transcript
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .encryption import SEED, EncryptedBits, Runs, encrypt_shared
@@ -28,7 +28,7 @@ from .parameters import GateParameters, gate_parameters
 from .public import make_public_key
 from .tables import require_bits
 
-OPENING = Opening("parameters of a key with tables", b"keyquorum LWE key with tables")
+PREAMBLE = Preamble("parameters of a key with tables", b"keyquorum LWE key with tables")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def generate(context: PartyContext, request: GateRequest) -> KeyMaterial[GateKey
     """Makes a key jointly; every party calls this. Opened are the masked bits of the round keys, and bodies of LWE ciphertexts."""
     protocol, p = require_bits(context.committee), request.parameters
     run, run_bits = (partial(_run, context, protocol, domain) for domain in (p.domain, BITS))
-    with Generation(context, request, OPENING, [asdict(p)]) as made:
+    with Generation(context, request, PREAMBLE, [asdict(p)]) as made:
         secret, keys, masks = made.keep(ShareVector()), made.keep(ShareVector()), ShareVector()
         made.wiping.callback(masks.wipe)
         with context.phase("secrets"):
@@ -71,7 +71,7 @@ def generate(context: PartyContext, request: GateRequest) -> KeyMaterial[GateKey
         made.public.update({PUBLIC_FILE: bits.to_bytes(made.key_id), PUBLIC_KEY: zeros.to_bytes(made.key_id)})
         digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in made.public.values())).digest()
         context.session.compare("encrypted round keys and public key", digest)
-        return made.finish(GateKeyInfo, Transcript(OPENING.tag, made.key_id.encode(), digest).hexdigest())
+        return made.finish(GateKeyInfo, Transcript(PREAMBLE.tag, made.key_id.encode(), digest).hexdigest())
 
 
 def _run(context: PartyContext, protocol: str, domain: str, call: Call, **options: Any) -> NDArray[np.int64]:

@@ -209,7 +209,7 @@ def generate(context: PartyContext, request: FhewRequest, folder: Path | None = 
     """
     request.check_committee(context.committee)
     plan = request.noise_plan(context.committee)
-    with Generation(context, request, FHEW_KEYS.opening, [asdict(request.parameters), plan.noise], folder) as frame:
+    with Generation(context, request, FHEW_KEYS.preamble, [asdict(request.parameters), plan.noise], folder) as frame:
         made = _Generation(frame, plan)
         with context.phase("secret"):
             made.secrets()

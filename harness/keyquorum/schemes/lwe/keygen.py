@@ -14,13 +14,13 @@ from keyquorum.fhe.lwe_public import PUBLIC_FILE, LwePublicKey, expand_mask, pub
 from keyquorum.model.committee import Committee, require_embedded
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs.signatures import lwe_public_key, sample_bits, sample_tuniform
-from keyquorum.schemes.generation import Generation, Opening, Transcript
+from keyquorum.schemes.generation import Generation, Preamble, Transcript
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest
 from keyquorum.sharing.shares import Run
 
 from .key import LweKeyInfo, sharing_of
 
-OPENING = Opening("LWE key parameters", b"keyquorum LWE key", seeded=False)
+PREAMBLE = Preamble("LWE key parameters", b"keyquorum LWE key", seeded=False)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def generate(context: PartyContext, request: LweRequest) -> KeyMaterial[LweKeyIn
         share = _make_secret(made)
         public = _make_public_key(made.run, request.parameters, made.key_id, share).to_bytes()
         made.public[PUBLIC_FILE] = public
-        return made.finish(LweKeyInfo, Transcript(OPENING.tag, made.key_id.encode(), public).hexdigest())
+        return made.finish(LweKeyInfo, Transcript(PREAMBLE.tag, made.key_id.encode(), public).hexdigest())
 
 
 def make_lwe_key(context: PartyContext, parameters: LweParameters) -> tuple[LweKeyInfo, ShareVector]:
@@ -60,7 +60,7 @@ def make_lwe_public_key(context: PartyContext, info: LweKeyInfo, share: ShareVec
 def _generation(context: PartyContext, parameters: LweParameters) -> Generation[LweRequest]:
     sharing_of(context.committee, parameters)
     require_embedded(context.committee, context.backend.name)
-    return Generation(context, LweRequest(parameters), OPENING, [asdict(parameters)])
+    return Generation(context, LweRequest(parameters), PREAMBLE, [asdict(parameters)])
 
 
 def _make_secret(made: Generation[LweRequest]) -> ShareVector:

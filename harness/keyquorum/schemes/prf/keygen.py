@@ -10,12 +10,12 @@ from keyquorum.model.committee import Committee
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call
 from keyquorum.programs.signatures import aes_keys, legendre_keys
-from keyquorum.schemes.generation import Generation, Opening
+from keyquorum.schemes.generation import Generation, Preamble
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 
 from .key import LegendreParameters, PrfKeyInfo, PrfParameters, parameters_from_json, sharing_of
 
-OPENING = Opening("PRF key parameters", b"keyquorum PRF key")
+PREAMBLE = Preamble("PRF key parameters", b"keyquorum PRF key")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _program(parameters: PrfParameters) -> Call:
 def generate(context: PartyContext, request: PrfRequest) -> KeyMaterial[PrfKeyInfo]:
     """Makes a key jointly; every party calls this. Rounds and bytes are those of `aes_keys` or `legendre_keys`. Nothing is opened."""
     sharing = sharing_of(context.committee, request.parameters)
-    with Generation(context, request, OPENING, [asdict(request.parameters)]) as made:
+    with Generation(context, request, PREAMBLE, [asdict(request.parameters)]) as made:
         with context.phase("key"):
             made.run.over(sharing).run(_program(request.parameters), made.keep(ShareVector()))
         return made.finish(PrfKeyInfo)

@@ -30,7 +30,7 @@ def leaks(committee: Committee, values: int, mask_bits: int, prime_bits: int) ->
     """Distance from independence of everything that is opened or sent in honest runs of a key generation with so many lifted values.
 
     Over oblivious transfer there are pads: of MACs, and, over a prime, of additive products. With MACs sums of the values are opened as well, which test
-    that they are the same in all domains (:mod:`keyquorum.sharing.lifted`).
+    that they are the same in all domains (:mod:`keyquorum.sharing.numbers.lift_tests`).
     """
     found = kind_of(committee).lift_leaks(committee, values, mask_bits, prime_bits, 1 << NOISE_BITS)
     if committee.capabilities.oblivious_transfer:

@@ -25,7 +25,7 @@ PARMS = "parms"
 class SealKeyInfo(KeyInfo):
     """Metadata of a key for SEAL: of its noise (``error_law``), which key-switching keys it has, and its policy. ``ring_secret``: whether the secret is shared modulo
     2^64 as well, for decryptions in one ring. ``lift_tested``: whether a committee with MACs made it on the embedded engine, with tests that secret and noise are the same integers in all domains
-    (:mod:`keyquorum.sharing.lifted`)."""
+    (:mod:`keyquorum.sharing.numbers.lift_tests`)."""
 
     parameters: ParameterSet
     error_law: str

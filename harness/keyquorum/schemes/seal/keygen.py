@@ -5,7 +5,7 @@
    integers, so that no party chooses what it contributes; otherwise t + 1 parties input them. With MACs these are all parties, and
    `trit_inputs` proves that each party gave trits.
 3. `sample_cbd` or `sample_gaussian`, there as well; `lift_open` and `lift_close` bring the secret and the noise to every prime.
-   With MACs random subset sums prove that they are the same there (:mod:`keyquorum.sharing.lifted`), and for most keys of BFV and BGV the secret is
+   With MACs random subset sums prove that they are the same there (:mod:`keyquorum.sharing.numbers.lift_tests`), and for most keys of BFV and BGV the secret is
    lifted modulo 2^64 too (:func:`.decrypts_in_ring`).
 4. `rlwe_public_key` and `rlwe_switch_key`, one prime after another, open b = -(a s + f e) (+ P w): the keys.
 5. All parties compare a hash of the transcript and of the key files before the key counts.
@@ -40,7 +40,7 @@ from keyquorum.programs.signatures import (
     sample_cbd,
     sample_gaussian,
 )
-from keyquorum.schemes.generation import Generation, Opening, framed
+from keyquorum.schemes.generation import Generation, Preamble, framed
 from keyquorum.schemes.keys import KeyMaterial, KeyRequest, Plain
 from keyquorum.sharing.numbers import kind_of, numbers_of
 from keyquorum.sharing.numbers.lift import LIFT_BITS, lifted_at_a_time
@@ -57,7 +57,7 @@ from .ring import RING, decrypts_in_ring
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-OPENING = Opening(
+PREAMBLE = Preamble(
     "key parameters", b"keyquorum keygen v1", lambda described, tossed: [*framed("parameters", described), *framed("seed", tossed)], 64, "set-up"
 )
 
@@ -198,7 +198,7 @@ def generate(context: PartyContext, request: SealRequest) -> KeyMaterial[SealKey
         parameters.name, parameters.scheme, parameters.ring_degree, list(parameters.coeff_modulus), parameters.plain_modulus,
         [str(target) for target in request.targets], request.error_law, asdict(request.policy),
     ]  # fmt: skip
-    with Generation(context, request, OPENING, described, more=[committee.ring_protocol] if in_ring else []) as made:
+    with Generation(context, request, PREAMBLE, described, more=[committee.ring_protocol] if in_ring else []) as made:
         return _generate(made, in_ring)
 
 

@@ -1,7 +1,7 @@
 """Exact decryption of BFV and BGV in one ring with MACs: nothing leaves the domain in which the key is authenticated.
 
 Everybody switches the ciphertext from q to 2^k, and the program `round_ltz_ring` takes the phase from shares of the secret modulo 2^64, which key generation proved to be the same
-secret (:mod:`keyquorum.sharing.lifted`). No party inputs anything, every product and opening is checked, and the receiver gets the message alone.
+secret (:mod:`keyquorum.sharing.numbers.lift_tests`). No party inputs anything, every product and opening is checked, and the receiver gets the message alone.
 
 **The error of the switch.** A ciphertext has c0 + c1 s = w modulo q with t w/q = m + t e/q modulo t. The switched c0' = 2^k c0/q + d0 and c1' = 2^k c1/q + d1 have roundings d0, d1 of at most 1/2,
 so c0' + c1' s = 2^k w/q + d with |d| <= (1 + |s|_1)/2 <= (N + 1)/2, modulo 2^k. With the offset 2^k/(2t), rounded down, the message is right if |e| < q/(2t) - :func:`margin`, where

@@ -164,7 +164,7 @@ def generate(context: PartyContext, request: TfheRequest, folder: Path | None = 
     Rounds and bytes are those of `sample_bits`, of `sample_tuniform` or `sample_carries`, and of the programs of the three keys.
     """
     request.check_committee(context.committee)
-    with Generation(context, request, TFHE_KEYS.opening, [asdict(request.parameters), request.noise_method], folder) as frame:
+    with Generation(context, request, TFHE_KEYS.preamble, [asdict(request.parameters), request.noise_method], folder) as frame:
         made = _Generation(frame)
         with context.phase("secret"):
             made.secrets()

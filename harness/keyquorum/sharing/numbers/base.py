@@ -18,7 +18,7 @@ from keyquorum.sharing.shares import DomainRun, Run, Shares
 from keyquorum.sharing.variants import Section
 
 from .flooding import Flooding, FloodingLaw, FloodingPolicy
-from .lift import InputMasks, JointMasks, Lifted, LiftMasks, input_bits, joint_bits
+from .lift import InputMasks, JointLiftMasks, Lifted, LiftMasks, input_bits, joint_bits
 from .rounding import RoundingBits, RoundingMasks
 
 Words = NDArray[np.uint64]
@@ -64,7 +64,7 @@ class PrivateNumbers(ABC):
         """Masks for so many values over :attr:`first`, which must be the same integers in every domain. What ensures it: see :mod:`.lift`."""
         bits, summands = self.mask_bits(self.committee), self.summands(self.committee)
         if summands and self.context.backend.takes_joint_integers:
-            return JointMasks(self.first, count, bits, summands)
+            return JointLiftMasks(self.first, count, bits, summands)
         return InputMasks(self.context, count, bits)
 
     @classmethod

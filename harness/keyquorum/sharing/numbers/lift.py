@@ -106,7 +106,7 @@ class InputMasks(LiftMasks):
             wipe(self._words)
 
 
-class JointMasks(LiftMasks):
+class JointLiftMasks(LiftMasks):
     """Joint integers, which no party inputs: the honest parties hold shares of the same integers in every domain. Masks of roundings have
     a class of their own (:mod:`keyquorum.sharing.numbers.rounding`)."""
 

@@ -1,5 +1,5 @@
 """Private numbers that all parties input and prove: for committees with MACs. What a party gave is checked before it is used, and tests show that it
-is the same in every domain (:mod:`keyquorum.sharing.lifted`)."""
+is the same in every domain (:mod:`keyquorum.sharing.numbers.lift_tests`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from keyquorum.model.needs import MB
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import sample_flooding, sample_ternary, sum_inputs, trit_inputs
 from keyquorum.sharing.group import RoundingGroup
-from keyquorum.sharing.lifted import PIECE, TESTS, LiftedDomain, LiftTests, mask_width, pieces_of
 from keyquorum.sharing.openings import WORDS
 from keyquorum.sharing.randomness import uniform_below, uniform_trits, wipe
 from keyquorum.sharing.shares import DomainRun, Shares
@@ -28,6 +27,7 @@ from keyquorum.sharing.variants import Section
 from .base import PrivateNumbers
 from .flooding import Flooding, FloodingPolicy
 from .lift import MERSENNE, Lifted, LiftMasks
+from .lift_tests import PIECE, TESTS, LiftedDomain, LiftTests, mask_width, pieces_of
 from .rounding import InputBits, InputMasks
 from .uniform_noise import UniformNoise, uniform_noise
 

@@ -21,7 +21,7 @@ from keyquorum.sharing.shares import DomainRun, Shares
 from . import rounding
 from .base import PrivateNumbers
 from .flooding import Flooding, FloodingLaw, FloodingPolicy, GaussianSum, JointNoise
-from .lift import MERSENNE, JointMasks, LiftMasks
+from .lift import MERSENNE, JointLiftMasks, LiftMasks
 from .rounding import JointBits
 
 
@@ -57,7 +57,7 @@ class PseudorandomNumbers(PrivateNumbers):
             raise ParameterError(
                 f"{self.committee.protocol} on {self.context.backend.name} has no joint integers, and nobody may input masks: take the embedded engine"
             )
-        return JointMasks(self.first, count, self.mask_bits(self.committee), summands)
+        return JointLiftMasks(self.first, count, self.mask_bits(self.committee), summands)
 
     @classmethod
     def summands(cls, committee: Committee) -> int:
@@ -101,6 +101,6 @@ class PseudorandomNumbers(PrivateNumbers):
         return JointBits(group.ring(1), size, vectors)
 
     @classmethod
-    def rounding_masks(cls, group: RoundingGroup, size: int, length: int, more: int = 0) -> rounding.JointMasks:
+    def rounding_masks(cls, group: RoundingGroup, size: int, length: int, more: int = 0) -> rounding.JointRoundingMasks:
         """Joint integers of all parties."""
-        return rounding.JointMasks(group.ring(1), size, length, more)
+        return rounding.JointRoundingMasks(group.ring(1), size, length, more)

@@ -166,7 +166,7 @@ class JointBits(RoundingBits):
         del self._drawn
 
 
-class JointMasks(RoundingMasks):
+class JointRoundingMasks(RoundingMasks):
     """Joint integers, which no party inputs. Rounds: those of two tosses, which name the draws."""
 
     where, words, bits = "stored", None, None
@@ -207,4 +207,4 @@ def _summands(runs: DomainRun) -> int:
     return joint_summands(runs.sharing.protocol, context.parties, context.committee.threshold)
 
 
-__all__ = ["InputBits", "InputMasks", "JointBits", "JointMasks", "RoundingBits", "RoundingMasks"]
+__all__ = ["InputBits", "InputMasks", "JointBits", "JointRoundingMasks", "RoundingBits", "RoundingMasks"]

@@ -41,9 +41,9 @@ from itertools import pairwise
 from keyquorum._engine import budget_lift, budget_lift_tests, budget_residues
 from keyquorum.model.errors import PolicyError
 from keyquorum.sharing.budget import LIFT_VARIANCE, product_pads
-from keyquorum.sharing.lifted import mask_width
 
 from .lift import LIFT_BITS, MERSENNE, input_bits
+from .lift_tests import mask_width
 
 WIDTHS = range(12, 3, -1)
 """Bits of a piece: the shorter, the better a lift hides it, and the more pieces there are."""

@@ -45,8 +45,8 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_test, sum_inputs
 
-from .randomness import uniform_below, wipe
-from .shares import Shares
+from ..randomness import uniform_below, wipe
+from ..shares import Shares
 
 Ints = NDArray[np.int64]
 
