@@ -168,6 +168,54 @@ pub enum Operation {
     ClearInv,
 }
 
+impl Operation {
+    /// Whether the numbers of this operation are private numbers of a party. A recording keeps other numbers as constants, so the match has no
+    /// wildcard: who adds an operation decides.
+    #[must_use]
+    pub fn takes_private(&self) -> bool {
+        match self {
+            Self::Input { .. } | Self::InputBits { .. } => true,
+            Self::Clear
+            | Self::ClearBits
+            | Self::Add
+            | Self::Sub
+            | Self::Mul
+            | Self::Neg
+            | Self::Dot(_)
+            | Self::MatrixProduct { .. }
+            | Self::Negacyclic
+            | Self::Transform(_)
+            | Self::BitProducts(_)
+            | Self::Sum(_)
+            | Self::Gather
+            | Self::Slice { .. }
+            | Self::Concat
+            | Self::Repeat(_)
+            | Self::Assign { .. }
+            | Self::Scatter
+            | Self::Open
+            | Self::OpenLow(_)
+            | Self::OpenMasked(_)
+            | Self::OpenTo(_)
+            | Self::Random(_)
+            | Self::RandomBit(_)
+            | Self::RandomBits(_)
+            | Self::BitToArith
+            | Self::Edabit { .. }
+            | Self::Shuffle(_)
+            | Self::SummandBits(_)
+            | Self::Xor
+            | Self::And
+            | Self::Not
+            | Self::Circuit { .. }
+            | Self::Lookup { .. }
+            | Self::ClearInteger(_)
+            | Self::ClearLegendre
+            | Self::ClearInv => false,
+        }
+    }
+}
+
 /// What an operation takes.
 #[derive(Default)]
 pub struct Operands<'a> {

@@ -212,10 +212,6 @@ impl Recorder {
         operands: &Operands<'_>,
         recorded: &[Option<NumbersId>],
     ) -> Result<(Option<ValueId>, Vec<ValueId>, Vec<NumbersId>)> {
-        let private = matches!(
-            operation,
-            Operation::Input { .. } | Operation::InputBits { .. }
-        );
         let target = operands.target.as_ref();
         let target = target.map(|a| self.slot_of(engine, a)).transpose()?;
         let values = operands.values.iter().map(|a| self.slot_of(engine, a));
@@ -223,7 +219,9 @@ impl Recorder {
         let numbers = operands.numbers.iter().zip(recorded);
         let numbers = numbers.map(|(words, slot)| match slot {
             Some(id) => Ok(*id),
-            None if private => Err(EngineError::usage("private words that were no input")),
+            None if operation.takes_private() => {
+                Err(EngineError::usage("private words that were no input"))
+            }
             None => self.constant_numbers(words.to_vec()),
         });
         Ok((target, values, numbers.collect::<Result<_>>()?))
