@@ -30,6 +30,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyFileError, KeyQuorumError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.jobs import run_job
+from keyquorum.plans.decrypt import check_decrypt
 from keyquorum.schemes import counts as policy
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.keys import KeyMaterial
@@ -331,9 +332,14 @@ def test_exact_decryptions_are_not_counted(members: Committee) -> None:
     assert counts(members, "bfv") == [0, 0, 0]
 
 
+def masked_job(paths: list[Path]) -> dict[str, Any]:
+    """The decryption job with `round_mask_open`."""
+    return {**decrypt_job("bfv", paths, 0, [path.with_suffix(".out") for path in paths]), "rounding": "round_mask_open"}
+
+
 def masked(members: Committee, paths: list[Path]) -> list[Outcome]:
-    """The decryption job with `round_mask_open` at all parties."""
-    job = {**decrypt_job("bfv", paths, 0, [path.with_suffix(".out") for path in paths]), "rounding": "round_mask_open"}
+    """That job at all parties."""
+    job = masked_job(paths)
     return run_parties(members, lambda party: job)
 
 
@@ -350,9 +356,10 @@ def test_masked_decryptions_are_counted_up_to_their_limit(members: Committee) ->
         path = members.key_folder(party, "bfv") / "decryptions.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "used": 34}))
     paths[2].with_suffix(".out").unlink(missing_ok=True)
-    refused(
-        masked(members, paths), PolicyError, "allows 36 decryptions and 34 are used: 3 more are refused; make a new key, or take the exact rounding"
-    )
+    message = "allows 36 decryptions and 34 are used: 3 more are refused; make a new key, or take the exact rounding"
+    with pytest.raises(PolicyError, match=message):
+        check_decrypt(members, 1, masked_job(paths))  # before a party connects
+    refused(masked(members, paths), PolicyError, message)
     assert not paths[2].with_suffix(".out").exists()
     assert succeeded(masked(members, paths[:2]))
     assert counts(members, "bfv") == [36, 36, 36]

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee, require_embedded, require_semi_honest
-from keyquorum.model.errors import CiphertextError, OutputError, ParameterError, PolicyError
+from keyquorum.model.errors import CiphertextError, OutputError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.base import EXACT, AnyEncryption, Decrypted
-from keyquorum.schemes.counts import claim_decryptions, decryptions_used
+from keyquorum.schemes.counts import check_left, claim_decryptions, decryptions_used
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_shares import compare_key, info_in, load_key_as, load_shares_as
@@ -188,13 +188,9 @@ def check_decrypt(committee: Committee, party: int, job: Json) -> None:
     ciphertexts = asked.ciphertexts(job)
     for share in load_shares_as(committee, asked.folder, asked.stored, party, scheme.vectors_needed(info, ciphertexts), job["backend"]):
         share.wipe()
-    limit = info.most_decryptions(EXACT)
+    limit = info.most_decryptions(asked.rounding.name)
     if limit is not None:
-        used = decryptions_used(asked.folder, info)
-        if used + len(ciphertexts) > limit:
-            raise PolicyError(
-                f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {len(ciphertexts)} more are refused; make a new key"
-            )
+        check_left(info, decryptions_used(asked.folder, info), len(ciphertexts), limit)
     if party == asked.receiver:
         _check_outputs(asked.outputs)
 

@@ -79,6 +79,15 @@ def agreed_count(counts: Sequence[int], threshold: int, count: int, info: KeyInf
     return max(counts)
 
 
+def check_left(info: KeyInfo, used: int, count: int, limit: int) -> None:
+    """Refuses ``count`` decryptions more than those that are used, if the ``limit`` is below. Raises PolicyError."""
+    exact = "" if info.most_decryptions(EXACT) is not None else f", or take the exact rounding, {EXACT}"
+    if used + count > limit:
+        raise PolicyError(
+            f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {count} more are refused; make a new key{exact}"
+        )
+
+
 def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count: int, limit: int | None = None) -> int:
     """Counts ``count`` decryptions as used, durably, before any of them starts; returns the number left.
 
@@ -102,11 +111,7 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
             raise PolicyError(f"key {info.key_id} has no limit of decryptions: name one")
         counts = [_read_count(p, data, info, limit) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))]
         used = agreed_count(counts, context.committee.threshold, count, info)
-        exact = "" if info.most_decryptions(EXACT) is not None else f", or take the exact rounding, {EXACT}"
-        if used + count > limit:
-            raise PolicyError(
-                f"the policy of key {info.key_id} allows {limit} decryptions and {used} are used: {count} more are refused; make a new key{exact}"
-            )
+        check_left(info, used, count, limit)
         context.session.compare("count of decryptions", (used + count).to_bytes(COUNT_BYTES, "little"))
         _write(folder, info, used + count)
         return limit - used - count
