@@ -143,7 +143,7 @@ def test_parties_agree_on_items_and_purpose(differs: str, tmp_path: Path) -> Non
         items = [variant.make(group, size), variant.make(group, size)]
         other = context.party == 1
         purpose = b"another" if other and differs == "purpose" else b"one"
-        return variant.use(group, z, items[int(other and differs == "items")], 0, context=purpose)
+        return variant.use(group, z, items[int(other and differs == "items")], 0, purpose=purpose)
 
     with pytest.raises(_engine.ProtocolError, match="items of the pool, and their purpose"):
         run_in_process(committee, one)

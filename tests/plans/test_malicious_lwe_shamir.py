@@ -149,7 +149,7 @@ def test_parties_agree_on_items_and_purpose(differs: str) -> None:
         items = [variant.make(group, COUNT), variant.make(group, COUNT)]
         other = context.party == 1
         purpose = b"another" if other and differs == "purpose" else b"one"
-        return variant.use(group, z, items[int(other and differs == "items")], 0, context=purpose)
+        return variant.use(group, z, items[int(other and differs == "items")], 0, purpose=purpose)
 
     with pytest.raises(_engine.ProtocolError, match="items of the pool, and their purpose"):
         run_in_process(plan.committee, one)

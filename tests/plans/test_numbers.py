@@ -181,7 +181,7 @@ def test_shares_of_a_key_that_fails_are_wiped() -> None:
         with pytest.raises(ProgramError, match="stop"), Generation(context, PrfRequest(AES), PREAMBLE, ["test"]) as made:
             with Run(context).field(65537).shares() as shares:
                 shares.run(sample_bits(size=64))
-                kept = made.keep(shares.first(64))
+                kept = made.keep(shares.head(64))
             other, words = [1], kept.words
             made.wiping.callback(other.clear)
             assert words.any()

@@ -73,7 +73,7 @@ def _wipe_copy(copy: Words, words: Unsigned) -> None:
 
 @dataclass(frozen=True)
 class Mode:
-    """How a program runs. Only the embedded backend has ``seed``, ``context`` and ``masks``."""
+    """How a program runs. Only the embedded backend has ``seed``, ``purpose`` and ``masks``."""
 
     threshold: int | None = None
     """The threshold of the shares; None: the default of the protocol."""
@@ -81,9 +81,9 @@ class Mode:
     """INSECURE, tests: all randomness is drawn from it."""
     keep: bool = False
     """Without it, parties compare program and arguments before each run, in one exchange. With it, they compare protocol and domain once, and use the same
-    engine for this and later runs with ``keep``. It is for callers that have compared their work already, or that compare it by ``context``."""
-    context: bytes = b""
-    """The context that is bound to the messages of the run. Parties with different contexts refuse each other's messages."""
+    engine for this and later runs with ``keep``. It is for callers that have compared their work already, or that compare it by ``purpose``."""
+    purpose: bytes = b""
+    """What the run is for: the context that is bound to the messages of the run. Parties with different contexts refuse each other's messages."""
     masks: OpeningMasks | None = None
     """For protocols with MACs, what openings take, from a pool. Then checks of openings are deferred, which the header of the program must allow
     (``checks: deferred``), and the words are returned when all are verified."""

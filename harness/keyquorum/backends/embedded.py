@@ -54,8 +54,8 @@ class Embedded(Backend):
         engine = (
             kept.engine if kept is not None else self.session.engine(protocol, domain, " ".join([call.program, *words]), mode.threshold, mode.seed)
         )
-        if mode.context:
-            engine.bind_context(mode.context)
+        if mode.purpose:
+            engine.bind_context(mode.purpose)
         if mode.masks is not None:
             if header(call.program).value("checks") != "deferred":
                 raise ProgramError(

@@ -86,14 +86,14 @@ def _with_pool(
     context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], ciphertexts: Sequence[object], receiver: int, variant: Variant, purpose: str
 ) -> Sequence[Decrypted] | None:
     scheme, group = encryption_of(info), pool_group(context)
-    if receiver not in group.numbers:
-        raise ParameterError(f"party {receiver} does not round: choose a receiver from 0 to {len(group.numbers) - 1}")
+    if receiver not in group.members:
+        raise ParameterError(f"party {receiver} does not round: choose a receiver from 0 to {len(group.members) - 1}")
     z = scheme.phases(context, group, info, shares, variant, ciphertexts)
     words = None
     try:
         if group.member:
             with context.phase("online"):
-                words = _rounded(context, group, variant, z, purpose, group.numbers.index(receiver))
+                words = _rounded(context, group, variant, z, purpose, group.members.index(receiver))
     finally:
         wipe(z)
     return None if words is None or context.party != receiver else scheme.plaintexts(info, ciphertexts, words[0])

@@ -249,14 +249,14 @@ class Pool:
         mac_key.check_party(committee, context.party)
         self.group, self.variant, self.session = group, variant, group.backend.session
         kind = {
-            "variant": variant.described, "sections": [[s.rows, s.bits] if s.words == 1 else [s.rows, s.bits, s.words] for s in variant.sections], "protocol": group.ring_protocol,
-            "committee": committee.digest.hex(), "members": [committee.number_of(number) for number in group.numbers], "parties": len(group.numbers),
-            "threshold": len(group.numbers) - 1 if group.points else committee.threshold, "party": group.me,
+            "variant": variant.described, "sections": [[s.rows, s.bits] if s.words == 1 else [s.rows, s.bits, s.words] for s in variant.sections], "protocol": group.pool_protocol,
+            "committee": committee.digest.hex(), "members": [committee.number_of(number) for number in group.members], "parties": len(group.members),
+            "threshold": len(group.members) - 1 if group.points else committee.threshold, "party": group.me,
         }  # fmt: skip
-        if PROTOCOLS[group.ring_protocol].macs:
+        if PROTOCOLS[group.pool_protocol].macs:
             kind["tests of MAC keys"] = True
         self.name = pool_name(committee, variant)
-        self._names = [committee.number_of(number) for number in group.numbers]
+        self._names = [committee.number_of(number) for number in group.members]
         """Numbers of the members in the whole committee, for messages."""
         self._option = parties_option(committee)
         folder = pools_folder(committee, context.party) / self.name

@@ -133,11 +133,11 @@ class FieldVariant(Variant):
             return kept
 
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", context: bytes = b""
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", purpose: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [1, parts, size] with one item of preprocessing each; all parties call this. Results as of :meth:`keyquorum.sharing.variants.Variant.use`, but in the field of the messages."""
         q, length, size = self.modulus, self.length, z.shape[-1]
-        names = PseudorandomNumbers.begin(group, tests_of(preprocessing), context)
+        names = PseudorandomNumbers.begin(group, tests_of(preprocessing), purpose)
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
         over_q, over_messages = group.over(Sharing(self.protocol, Field(q))), group.over(Sharing(self.protocol, Field(self.field)))
         try:
@@ -146,10 +146,10 @@ class FieldVariant(Variant):
                 over_messages.shares(ShareVector.from_sections([flat[1]])) as second,
             ):
                 PseudorandomNumbers.mark(first, names, "phases and masks modulo q")
-                opened = first.run(round_field_open(size=size, q=q, t=self.factor), keep=True, purpose=context) % q
+                opened = first.run(round_field_open(size=size, q=q, t=self.factor), keep=True, purpose=purpose) % q
                 PseudorandomNumbers.mark(second, names, "bits of masks modulo t")
                 digits = [np.ascontiguousarray(opened >> i & 1) for i in range(length)]
-                words = second.run(self.closing(size, to), public=digits, keep=True, purpose=context)
+                words = second.run(self.closing(size, to), public=digits, keep=True, purpose=purpose)
                 received: Words | None = self.received((words % self.field).astype(np.uint64).reshape(1, -1)) if words.size else None
                 return second.tail(size) if to == "share" else received
         finally:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from keyquorum._engine import mulmod_scalar
 from keyquorum.backends.base import Backend
 from keyquorum.model.domains import Field, Ring, Sharing
+from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.shares import DomainRun
 
@@ -28,22 +29,22 @@ class RoundingGroup:
     All parties of the committee, unless it has a quorum: of Shamir's scheme t + 1 parties, the receiver among them, multiply their shares by Lagrange
     coefficients and continue with additive sharing, which tolerates t corruptions of t + 1.
 
-    numbers: the members, by their numbers in the committee. me: our number among them (None: not a member). receiver: likewise.
+    members: by their numbers in the committee. me: our number among them (None: not a member). receiver: likewise.
     parts: summands that a party knows. held: their numbers, in the order of our parts (none if we are no member). summands: of a share.
-    contributors: members that give masks. ring_protocol, field_protocol: of the two programs; both over prime fields where the sharing has no ring.
+    contributors: members that give masks. ring_protocol, field_protocol: of the two programs (ring_protocol None: the sharing has no ring).
     points: x-coordinates of the members' Shamir shares, if a quorum rounds. pause: what all members do before each program
     (:class:`keyquorum.plans.pools.Slices`).
     """
 
     context: PartyContext = dataclasses.field(repr=False)
-    numbers: tuple[int, ...]
+    members: tuple[int, ...]
     me: int | None
     receiver: int
     parts: int
     held: tuple[int, ...]
     summands: int
     contributors: int
-    ring_protocol: str
+    ring_protocol: str | None
     field_protocol: str
     points: tuple[int, ...] = ()
     backend: Backend | None = dataclasses.field(default=None, repr=False)
@@ -54,22 +55,26 @@ class RoundingGroup:
         """The group of a committee for one receiver. Its members connect, every party calls this."""
         committee, can = context.committee, context.committee.capabilities
         if can.quorum is not None:
-            numbers = tuple((receiver + i) % context.parties for i in range(threshold + 1))
-            me = numbers.index(context.party) if context.party in numbers else None
+            members = tuple((receiver + i) % context.parties for i in range(threshold + 1))
+            me = members.index(context.party) if context.party in members else None
             return RoundingGroup(
-                context=context, numbers=numbers, me=me, receiver=0, parts=1, held=() if me is None else (me,), summands=threshold + 1,
-                contributors=threshold + 1, ring_protocol=can.quorum[0], field_protocol=can.quorum[1], points=tuple(i + 1 for i in numbers),
-                backend=None if me is None else context.backend.among(numbers),
+                context=context, members=members, me=me, receiver=0, parts=1, held=() if me is None else (me,), summands=threshold + 1,
+                contributors=threshold + 1, ring_protocol=can.quorum[0], field_protocol=can.quorum[1], points=tuple(i + 1 for i in members),
+                backend=None if me is None else context.backend.among(members),
             )  # fmt: skip
         # Where a sharing without rings has no quorum, all parties round, over prime fields alone: t + 1 with additive shares could give any summand.
-        field_protocol = committee.plain_field_protocol
         return RoundingGroup(
-            context=context, numbers=tuple(range(context.parties)), me=context.party, receiver=receiver,
+            context=context, members=tuple(range(context.parties)), me=context.party, receiver=receiver,
             parts=can.values(committee.size, committee.threshold),  # a MAC is none
             held=can.held(context.party, committee.size, committee.threshold), summands=committee.summands or context.parties,
-            contributors=threshold + 1, ring_protocol=committee.ring_protocol or field_protocol, field_protocol=field_protocol,
+            contributors=threshold + 1, ring_protocol=committee.ring_protocol, field_protocol=committee.plain_field_protocol,
             backend=context.backend,
         )  # fmt: skip
+
+    @property
+    def pool_protocol(self) -> str:
+        """The protocol that pools name."""
+        return self.ring_protocol or self.field_protocol
 
     @property
     def member(self) -> bool:
@@ -97,7 +102,9 @@ class RoundingGroup:
         return (min(step, size - first) for first in range(0, size, step))
 
     def ring(self, bits: int) -> DomainRun:
-        """Programs among the members, modulo 2^``bits``."""
+        """Programs among the members, modulo 2^``bits``. Raises ParameterError if their sharing has no ring."""
+        if self.ring_protocol is None:
+            raise ParameterError(f"{self.field_protocol} shares over prime fields alone")
         return self.over(Sharing(self.ring_protocol, Ring(bits)))
 
     def field(self, prime: int) -> DomainRun:

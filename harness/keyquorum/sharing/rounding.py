@@ -3,7 +3,8 @@
 The summands u_i of a phase w = sum of u_i mod q are scaled to z = t 2^l w/q + 2^(l-1) mod t 2^l by whoever knows them. Two runs of
 programs remove the noise, one modulo 2^k and one modulo t. For `round_ltz_circuit` the summands of z are split at bit l, and the runs
 compute the carry of the low parts; `round_mask_open` opens z under a mask. Where the random bits and the masks come from is up to the kind of
-committee (:mod:`keyquorum.sharing.numbers`).
+committee (:mod:`keyquorum.sharing.numbers`). Sharings without a ring that verify products round over prime fields alone
+(:mod:`keyquorum.sharing.field_variant`).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class DomainRun:
             self.pause()
         return self.backend.run(
             *self.sharing, call, private=private, public=public, shares=file,
-            mode=Mode(self.threshold, self.context.seed, keep, purpose, masks),
+            mode=Mode(threshold=self.threshold, seed=self.context.seed, keep=keep, purpose=purpose, masks=masks),
         ).words  # fmt: skip
 
     def shares(self, file: ShareVector | None = None, **lengths: int) -> Shares:
@@ -160,7 +160,7 @@ class Shares:
         """A copy of the last ``count`` words of each part, [parts, count]."""
         return self.file.tail(count)
 
-    def first(self, length: int) -> ShareVector:
+    def head(self, length: int) -> ShareVector:
         """A copy of the first ``length`` shares, as a share file."""
         return self.file.head(length)
 

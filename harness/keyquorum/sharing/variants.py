@@ -134,11 +134,11 @@ class Variant(PreprocessingKind):
 
     @abstractmethod
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", context: bytes = b""
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", purpose: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z, whose last axis counts words, with one item of preprocessing each; every member calls this.
 
-        Members have compared number and purpose before, or do by the first messages, as ``context`` (:meth:`.Backend.run`). ``to``: ``share``
+        Members have compared number and purpose before, or do by the first messages, as ``purpose`` (:meth:`.Backend.run`). ``to``: ``share``
         gives every member its shares of the rounded phases, [parts, size]; a member's number, or ``all``, gives that member (all) the words
         themselves, [1, size], and others None.
         """

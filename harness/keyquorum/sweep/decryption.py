@@ -204,7 +204,7 @@ def _online_cost(group: RoundingGroup, variant: Variant, items: Preprocessing, s
     )
     z = np.zeros(shape, dtype=np.uint64)
     before = group.backend.stats()
-    variant.use(group, z, items, 0, context=bound)
+    variant.use(group, z, items, 0, purpose=bound)
     after = group.backend.stats()
     spent = {k: after[k] - before[k] for k in after}
     online = {k: spent[k] - spent.get(f"offline_{k}", 0) for k in ("rounds", "bytes_sent", "bytes_received")}

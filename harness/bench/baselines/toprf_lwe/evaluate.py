@@ -209,7 +209,7 @@ class Evaluator:
             part += np.uint64(1 << (self.parameters.noise_length - 1))
             part &= np.uint64(self.parameters.modulus - 1)
         preprocessing, bound = masks.take(count * batch)
-        words = self.rounding.use(self.group, z, preprocessing, "all", context=bound)
+        words = self.rounding.use(self.group, z, preprocessing, "all", purpose=bound)
         assert words is not None
         return self.rounding.messages(words[0]).astype(np.uint64).reshape(count, batch)
 

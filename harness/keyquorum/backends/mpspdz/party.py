@@ -113,7 +113,7 @@ class MpSpdz(Backend):
         """See :meth:`Backend.run`. Raises :class:`PartyError` with the reason of the party that failed first."""
         if mode.seed is not None:
             raise ParameterError("MP-SPDZ draws its own randomness: a test seed is for the embedded engine")
-        if mode.context:
+        if mode.purpose:
             raise ParameterError("MP-SPDZ cannot bind a context to its messages: use the embedded engine")
         if mode.masks is not None:
             raise ParameterError("MP-SPDZ takes no stored masks of openings: use the embedded engine")

@@ -285,7 +285,7 @@ class Array(_Container):
             self._memory.scatter(high + self._offset, b + moved)
 
     def secure_shuffle(self) -> None:
-        """Shuffles in place, see :mod:`keyquorum.dsl.shuffle`."""
+        """Shuffles in place, see :mod:`keyquorum.dsl.values.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle())
 
     def secure_permute(self, permutation: object, reverse: bool = False) -> None:
@@ -442,7 +442,7 @@ class SubMultiArray(_Container, ElementwiseInShape):
         return _multi_array(self.sizes, type(vector), self._new_vector_memory(vector))
 
     def secure_shuffle(self) -> None:
-        """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.shuffle`."""
+        """Shuffles the first dimension in place, see :mod:`keyquorum.dsl.values.shuffle`."""
         self.assign_vector(self.get_vector().secure_shuffle(self.part_size()))
 
     def secure_permute(self, permutation: object, reverse: bool = False, n_threads: int | None = None, n_parallel: int | None = None) -> None:

@@ -10,11 +10,11 @@ from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 
 from .. import errors
-from ..compat import bitnumbers, circuit_files, fixed, global_memory, memvalue, parallel, printing, tuples
+from ..compat import bitnumbers, circuit_files, fixed, memvalue, parallel, printing, tuples
 from ..containers import containers
 from ..context import Dynamic, current
 from ..errors import SUBSET, CompilerError
-from ..values import binary, bits, bitvectors, clear, secret
+from ..values import binary, bits, bitvectors, clear, global_memory, secret
 from ..values.base import is_constant
 from . import control, library, util
 

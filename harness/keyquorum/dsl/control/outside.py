@@ -1,7 +1,7 @@
 """Python's library and built-in functions for programs, with a note of every use that may give another result in another run.
 
 A run can be recorded only if every run with the same arguments and inputs makes the same calls. Values of the run are
-opaque while it is recorded (:mod:`.recorded`), and Python is deterministic. The other sources of differences are clocks, files, the process,
+opaque while it is recorded (:mod:`keyquorum.dsl.recording.recorded`), and Python is deterministic. The other sources of differences are clocks, files, the process,
 randomness of the operating system, and addresses of objects in memory. A program reaches them through modules and built-in functions, so it gets
 stand-ins for these. Pure functions are passed on unchanged. Every other name first notes in the current run that the run is not repeatable
 (:meth:`.Namespace.note_unrepeatable`), and then works as usual. A source that the recorded run did not use is not used by a run that makes the same

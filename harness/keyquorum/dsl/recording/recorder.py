@@ -11,7 +11,7 @@ the same calls, with other data. So one run is recorded:
 * A call without a step, and any other use of numbers, ends the recording, but not the run: then later runs execute the program.
 * Shares, inputs and randomness are those of each run. A recording has only steps and constants: clear vectors, and numbers of the program.
 
-At the end of the run :mod:`.imports` determines whether the program depends on more than its arguments and inputs. The engine alone repeats a
+At the end of the run :mod:`keyquorum.dsl.control.imports` determines whether the program depends on more than its arguments and inputs. The engine alone repeats a
 :class:`.Recording`.
 """
 

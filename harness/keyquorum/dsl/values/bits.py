@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..compat.global_memory import Cells, InMemory
 from ..containers.containers import Structure
 from ..containers.memory import ListMemory, Memory
 from ..context import Dynamic, Value, current, current_or_none
@@ -17,6 +16,7 @@ from ..errors import CompilerError, VectorMismatch
 from .base import ELEMENT_LIMIT, Public, RunTime, SecretRunTime, is_constant, read
 from .circuits import public_bits
 from .clear import cint, regint
+from .global_memory import Cells, InMemory
 
 DEFAULT_LENGTH = 40
 """Bits of ``sbits(x)`` and ``cbits(x)``, unless the program sets ``sbits.n``."""

@@ -8,13 +8,13 @@ from typing import Self
 
 import numpy as np
 
-from ..compat.global_memory import InMemory
 from ..containers.containers import Structure
 from ..containers.memory import EngineMemory, Memory, NumpyMemory, Postponed
 from ..context import Dynamic, ElementType, Ints, Value, current
 from ..errors import CompilerError, VectorMismatch
 from ..recording.recorded import as_int64, contiguous
 from .base import Public, RunTime, SecretRunTime, Vector, checked_size, common_size, is_constant, progression, read
+from .global_memory import InMemory
 
 
 class Element(Vector, Structure, InMemory):

@@ -259,7 +259,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
 
     def secure_shuffle(self, unit_size: int = 1) -> sint:
         """The elements (blocks of ``unit_size``) in a uniformly random order that no t parties know, see
-        :mod:`keyquorum.dsl.shuffle`."""
+        :mod:`keyquorum.dsl.values.shuffle`."""
         return sint._wrap(shuffle.secure_shuffle(current(), self.value, unit_size))
 
     @staticmethod
@@ -269,7 +269,7 @@ class sint(Comparisons, Sources, Stored, SecretRunTime):
 
     def secure_permute(self, permutation: object, unit_size: int = 1, reverse: bool = False) -> sint:
         """The elements (blocks of ``unit_size``) moved by a permutation of :meth:`get_secure_shuffle`, or moved back. Rounds and products are those
-        of a shuffle by switching networks, see :mod:`keyquorum.dsl.shuffle`."""
+        of a shuffle by switching networks, see :mod:`keyquorum.dsl.values.shuffle`."""
         if not isinstance(permutation, shuffle.SecretPermutation):
             raise CompilerError(f"secure_permute takes a permutation of get_secure_shuffle, not {type(permutation).__name__}")
         return sint._wrap(permutation.apply(self.value, unit_size, reverse))

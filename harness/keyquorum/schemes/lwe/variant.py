@@ -185,7 +185,7 @@ class LweVariant(Variant):
             elif table and not kind.bits_in_ring:
                 sections[1] = self._tables(group, sections[1], size, tests)
             if self.defers_checks:
-                sections.append(make_masks(group, group.ring_protocol, self.parties, self.openings, padded_output(p), size))
+                sections.append(make_masks(group, group.pool_protocol, self.parties, self.openings, padded_output(p), size))
             result = [part & low_mask(section.bits) for part, section in zip(sections, self.sections, strict=True)]
             wipe(*sections)
             return Preprocessing(result, kind.tests_of_all("items", tests))
@@ -203,24 +203,24 @@ class LweVariant(Variant):
             return tables.file.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
 
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[NDArray[Any]], to: Destination = "share", context: bytes = b""
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[NDArray[Any]], to: Destination = "share", purpose: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [parts, size] with one item of preprocessing each; every member calls this.
 
-        Members have compared number and purpose before, or do by the first messages, as ``context`` (:meth:`.Backend.run`).
+        Members have compared number and purpose before, or do by the first messages, as ``purpose`` (:meth:`.Backend.run`).
         ``to``: ``share`` gives every member its shares
         [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
         [1, size], and others None.
         """
         p, size, kind = self.parameters, z.shape[1] // self.words, kind_of(group.context.committee)
-        tests = kind.begin(group, tests_of(preprocessing), context)
+        tests = kind.begin(group, tests_of(preprocessing), purpose)
         shares = preprocessing[:-1] if self.defers_checks else preprocessing
         flat = [m.reshape(m.shape[0], -1) for m in shares]
         masks = masks_of(preprocessing[-1], self.openings, padded_output(p), to) if self.defers_checks else None
         try:
             with group.ring(p.ring_bits).shares(ShareVector.from_sections([z, *flat], self.words)) as working:
                 kind.mark(working, tests, "phases and items")
-                words = working.run(_online(self, size, to), keep=True, purpose=context, masks=masks)
+                words = working.run(_online(self, size, to), keep=True, purpose=purpose, masks=masks)
                 opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
                 return working.tail(size * self.words) if to == "share" else opened
         finally:

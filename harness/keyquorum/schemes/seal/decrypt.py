@@ -1,8 +1,9 @@
 """Joint decryption of SEAL's ciphertexts: the result goes to one party, the secret key and the noise stay hidden.
 
 CKKS: the phase plus a flooding noise, opened to the receiver (:meth:`.PrivateNumbers.flooding`). The policy stored with the key bounds the flooding and counts decryptions across restarts. Ciphertexts
-are refused that have not the form of an encryption, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC
-(`rounding`); what is opened is the message, and with `round_mask_open` its errors, so those decryptions are counted (`masked`).
+are refused that have not the form of an encryption, or of which the flooding would leave less than a bit. BFV and BGV: exact rounding inside the MPC,
+without a pool in one ring with MACs (:mod:`.ring`), over prime fields alone (:mod:`.field_variant`), or modulo 2^k and t (:mod:`keyquorum.sharing.rounding`). What is opened is the
+message, and with `round_mask_open` its errors, so those decryptions are counted (:mod:`.masked`).
 """
 
 from __future__ import annotations
@@ -46,9 +47,6 @@ from .ring import RING, messages, switched, switched_bits
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
-
-PLAINTEXT_HEADER = 4096
-"""Bytes of a plaintext beside its coefficients, at most."""
 
 
 @dataclass(frozen=True)

@@ -224,14 +224,14 @@ def _generate(made: Generation[SealRequest], in_ring: bool) -> KeyMaterial[SealK
 
     b = np.empty((request.polynomials, len(primes), n), dtype=np.uint64)
     with made.phase("keys", len(primes)) as step:
-        for j, field in enumerate(fields):
-            with lifted.over(field) as shares:  # x = c - 2^b - r
+        for j, over_q in enumerate(fields):
+            with lifted.over(over_q) as shares:  # x = c - 2^b - r
                 b[:, j] = _bodies(request, j, shares, [_signed(p[j]) for p in a])  # b = -(a s + f e) (+ P w)
-                made.keep(shares.first(n))  # s modulo q, which this party stores; all other shares are wiped
+                made.keep(shares.head(n))  # s modulo q, which this party stores; all other shares are wiped
             step()
     for ring in rings:
         with lifted.over(ring) as shares:
-            made.keep(shares.first(n))
+            made.keep(shares.head(n))
 
     made.wiping.close()  # masks of the lift, before a party that stalls could keep them here
     with made.phase("check"):

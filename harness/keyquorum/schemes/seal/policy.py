@@ -22,8 +22,8 @@ SIGMA_MAX = 2.0**55
 
 @dataclass(frozen=True)
 class FloodPolicy:
-    """How CKKS results are protected: every contributor adds Gaussian noise of deviation :meth:`sigma` to every coefficient. Committees with MACs add joint noise instead, which
-    keeps the same :attr:`advantage` (:mod:`keyquorum.sharing.numbers.uniform_noise`).
+    """How CKKS results are protected: every contributor, or set of n - t parties, adds Gaussian noise of deviation :meth:`sigma` to every coefficient. Committees with MACs
+    add noise of random bits instead, which keeps the same :attr:`advantage` (:mod:`keyquorum.sharing.numbers.uniform_noise`).
 
     ``bits``: statistical security s of all decryptions together; ``decryptions``: how many the key may ever serve (tau); ``noise_bits``:
     the bound on the noise e of the ciphertexts that the committee accepts, an expected squared Euclidean norm of N 4^noise_bits. It holds

@@ -29,7 +29,7 @@ class Precision:
     standard deviation of the real part of a value.
 
     A value is the sum of N coefficients times powers of a primitive 2N-th root of unity, over the scale. The squares of the real parts of the
-    powers add up to N/2, and the noises of c contributors to c sigma^2: the deviation is sqrt(c N / 2) sigma / scale. With MACs c is the variance of the joint noise over
+    powers add up to N/2, and the noises of c contributors to c sigma^2: the deviation is sqrt(c N / 2) sigma / scale. With MACs c is the variance of the noise of random bits over
     sigma^2 (:mod:`keyquorum.sharing.numbers.uniform_noise`).
     """
 

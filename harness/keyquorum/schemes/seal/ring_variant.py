@@ -126,18 +126,18 @@ class RingVariant(Variant):
         return Preprocessing(sections, ProvenNumbers.tests_of_all("items", tests))
 
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", context: bytes = b""
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", purpose: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, size words] with one item of preprocessing each; all parties call this. Results as of :meth:`keyquorum.sharing.variants.Variant.use`: messages in [0, t), or shares
         of 2^k times them."""
-        tests, size = ProvenNumbers.begin(group, tests_of(preprocessing), context), z.shape[1] // WORDS
+        tests, size = ProvenNumbers.begin(group, tests_of(preprocessing), purpose), z.shape[1] // WORDS
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing[:-1]]
         masks = masks_of(preprocessing[-1], self.openings, self.padded, to)
         try:
             with group.over(Sharing(self.protocol, RING)).shares(ShareVector.from_sections([z, *flat], WORDS)) as working:
                 ProvenNumbers.mark(working, tests, "phases and items")
                 call = _online(size, self.parameters.plain_modulus, self.length, to)
-                words = working.run(call, keep=True, purpose=context, masks=masks)
+                words = working.run(call, keep=True, purpose=purpose, masks=masks)
                 if to == "share":
                     return working.tail(size * WORDS)
                 return messages(self.parameters, words).view(np.uint64).reshape(1, -1) if words.size else None

@@ -123,12 +123,12 @@ class SealVariant(Variant):
             return Preprocessing([_section(file, section, size) for file, section in zip(files, self.sections, strict=True)], tests)
 
     def use(
-        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", context: bytes = b""
+        self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", purpose: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, parts, size] with one item of preprocessing each; every member calls this. Results as of
         :meth:`keyquorum.sharing.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
         length, t, size, kind = self.length, self.modulus, z.shape[-1], kind_of(group.context.committee)
-        names = kind.begin(group, tests_of(preprocessing), context)
+        names = kind.begin(group, tests_of(preprocessing), purpose)
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
         try:
             with (
@@ -136,12 +136,12 @@ class SealVariant(Variant):
                 group.field(t).shares(ShareVector.from_sections([z[1], flat[-1]])) as field,
             ):
                 kind.mark(ring, names, "phases and items modulo 2^l")
-                opened = ring.run(self._opening(size), keep=True, purpose=context)
+                opened = ring.run(self._opening(size), keep=True, purpose=purpose)
                 opened[:size] &= (1 << length) - 1
                 opened[size:] &= 1
                 kind.mark(field, names, "phases and items modulo t")
                 online = round_ltz_circuit_odd_field_online if self._compares else round_mask_open_odd_field_online
-                words = field.run(online(size=size, l=length, t=t, destination=to), public=[opened], keep=True, purpose=context)
+                words = field.run(online(size=size, l=length, t=t, destination=to), public=[opened], keep=True, purpose=purpose)
                 received: Words | None = (words % t).astype(np.uint64).reshape(1, -1) if words.size else None
                 return field.tail(size) if to == "share" else received
         finally:

@@ -49,22 +49,22 @@ class PrivateNumbers(ABC):
 
     @property
     @abstractmethod
-    def first(self) -> DomainRun:
+    def first_domain(self) -> DomainRun:
         """The domain in which numbers are made, before they are lifted to others: of 61 bits, or of more if MP-SPDZ has only wider rings."""
 
     @abstractmethod
     def ternary(self, size: int) -> Shares:
-        """Shares of a secret s, uniform in {-1, 0, 1}^size, as segment ``secret`` over :attr:`first`."""
+        """Shares of a secret s, uniform in {-1, 0, 1}^size, as segment ``secret`` over :attr:`first_domain`."""
 
     def lift(self, x: Shares, b: int) -> Lifted:
-        """All values x over :attr:`first`, -2^b < x < 2^``b``, for other domains. Its first segment may go to further ones alone."""
+        """All values x over :attr:`first_domain`, -2^b < x < 2^``b``, for other domains. Its first segment may go to further ones alone."""
         return Lifted(x, b, self.masks)
 
     def masks(self, count: int) -> LiftMasks:
-        """Masks for so many values over :attr:`first`, which must be the same integers in every domain. What ensures it: see :mod:`.lift`."""
+        """Masks for so many values over :attr:`first_domain`, which must be the same integers in every domain. What ensures it: see :mod:`.lift`."""
         bits, summands = self.mask_bits(self.committee), self.summands(self.committee)
         if summands and self.context.backend.takes_joint_integers:
-            return JointLiftMasks(self.first, count, bits, summands)
+            return JointLiftMasks(self.first_domain, count, bits, summands)
         return InputMasks(self.context, count, bits)
 
     @classmethod

@@ -28,7 +28,7 @@ class ContributedNumbers(PrivateNumbers):
     one_time_tables = ""
 
     @property
-    def first(self) -> DomainRun:
+    def first_domain(self) -> DomainRun:
         """A ring, if the committee has one."""
         if self.committee.ring_protocol is None:
             return self.run.field(MERSENNE)
@@ -36,7 +36,7 @@ class ContributedNumbers(PrivateNumbers):
 
     def ternary(self, size: int) -> Shares:
         """s = sum of u_p modulo 3, for uniform trits u_p of t + 1 parties p. Rounds and bytes: `sample_ternary`."""
-        shares, contributors = self.first.shares(), self.committee.threshold + 1
+        shares, contributors = self.first_domain.shares(), self.committee.threshold + 1
         in_bits = shares.runs.domain.prime is None
         trits = uniform_trits(size)
         forms = [trits == 1, trits == 2] if in_bits else [trits, np.where(trits == 2, -1, trits)]

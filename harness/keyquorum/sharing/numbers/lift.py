@@ -166,8 +166,8 @@ class Lifted:
         step = lifted_at_a_time(self._x.runs.context.committee.threshold)
         return [Segment(at, min(step, count - at)) for at in range(0, count, step)]
 
-    def prove(self, whole: Sequence[DomainRun], first: Sequence[DomainRun] = ()) -> bytes | None:
-        """Proves that x is the same integers in the domains ``whole``, and its first segment in those of ``first``, where this committee needs a
+    def prove(self, whole: Sequence[DomainRun], first_segment_in: Sequence[DomainRun] = ()) -> bytes | None:
+        """Proves that x is the same integers in the domains ``whole``, and its first segment in those of ``first_segment_in``, where this committee needs a
         proof: what was opened for it, for a transcript. None where there is none. Before it nothing may be computed with x in these domains."""
         return None
 

@@ -54,7 +54,7 @@ class ProvenNumbers(PrivateNumbers):
     inputs_masks_twice = True  # a rounding with summands is semi-honest anyway: see of_summands
 
     @property
-    def first(self) -> DomainRun:
+    def first_domain(self) -> DomainRun:
         """A prime field, over which the proofs are."""
         return self.run.field(MERSENNE)
 
@@ -62,7 +62,7 @@ class ProvenNumbers(PrivateNumbers):
         """s = sum of u_p modulo 3, uniform if one party is honest: all see that the u_p are trits, and products with MACs add them up. Raises
         :class:`.CheckError`, which names a party that gave something else. Rounds and bytes are those of `trit_inputs` and of `sample_ternary` with
         stored trits."""
-        runs, contributors = self.first, self.committee.size
+        runs, contributors = self.first_domain, self.committee.size
         private = _proven_trits(size)
         with runs.shares() as trits:
             try:
@@ -71,7 +71,7 @@ class ProvenNumbers(PrivateNumbers):
                 wipe(private)
             _judge_trits(opened.reshape(contributors, -1))
             trits.run(sample_ternary(contributors=contributors, N=size, trits="stored", indicators=Segment(0, trits.length)))
-            return runs.shares(trits.first(size), secret=size)
+            return runs.shares(trits.head(size), secret=size)
 
     def lift(self, x: Shares, b: int) -> Lifted:
         """The same, with :meth:`.Lifted.prove`."""
@@ -166,7 +166,7 @@ class ProvenNoise(Flooding):
     """Noise of random bits of the protocol, which no party inputs (:mod:`.uniform_noise`).
 
     1. `sample_flooding`: random bits, put together to short pieces of the noise. At a level of one prime that is all: the pieces are sampled there.
-    2. For several primes the pieces are sampled over :attr:`ProvenNumbers.first`, and lifted. Random subset sums prove that they are the same
+    2. For several primes the pieces are sampled over :attr:`ProvenNumbers.first_domain`, and lifted. Random subset sums prove that they are the same
        integers modulo every prime before anything is computed with them. The masks of the lift are private inputs that nothing proves, as in key
        generation; the tests concern what was made with them.
 
@@ -187,7 +187,7 @@ class ProvenNoise(Flooding):
             place = Segment(files[0].length, self._count)
             files[0].run(self._sampler)
             return [place]
-        with self._numbers.first.shares() as pieces:
+        with self._numbers.first_domain.shares() as pieces:
             pieces.run(self._sampler, appends="pieces")
             with ProvenLifted(pieces, self._piece_bits, self._numbers.masks) as lifted:
                 return [*lifted.prove_in(files)]
@@ -207,12 +207,12 @@ class ProvenLifted(Lifted):
         self._tests = wiping.enter_context(LiftTests(self._x.runs.context, self._cuts, self._x.runs.modulus, 1 << self._b))
         self._tests.input_masks(LiftedDomain(self._x, len(self._cuts)))
 
-    def prove(self, whole: Sequence[DomainRun], first: Sequence[DomainRun] = ()) -> bytes:
+    def prove(self, whole: Sequence[DomainRun], first_segment_in: Sequence[DomainRun] = ()) -> bytes:
         """See :meth:`.Lifted.prove`. Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then; ProgramError
         if it was called before. Rounds: those of `lift_close` in every domain, and of the tests."""
         lifted: dict[DomainRun, Shares] = {}
         with self._x.runs.context.phase("lift test"):
-            for count, domains in ((self._count, whole), (self._alone, first)):
+            for count, domains in ((self._count, whole), (self._alone, first_segment_in)):
                 for runs in domains:
                     lifted[runs] = self._wiping.enter_context(self._empty(runs))
                     self._bring(lifted[runs], count)

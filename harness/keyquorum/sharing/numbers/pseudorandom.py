@@ -34,21 +34,21 @@ class PseudorandomNumbers(PrivateNumbers):
     one_time_tables = "are semi-honest so far"
 
     @property
-    def first(self) -> DomainRun:
+    def first_domain(self) -> DomainRun:
         """A prime field: its products are verified faster than those modulo 2^k, which take an extension ring."""
         return self.run.field(MERSENNE)
 
     def ternary(self, size: int) -> Shares:
         """s = sum of u_A modulo 3, for joint trits u_A of sets A, by verified products: no party has a choice. Rounds and bytes are those of
         `sample_ternary` with stored trits, without messages for the trits themselves."""
-        runs = self.first
+        runs = self.first_domain
         summands, joint = self.summands(self.committee), runs.joint_integers(size, 0)  # 0 bits: trits
         with runs.shares() as trits:
             for summand in range(summands):
                 for value in (1, 2):
                     trits.append_joint(joint.indicators(runs.domain, summand, value), joint)
             trits.run(sample_ternary(contributors=summands, N=size, trits="stored", indicators=Segment(0, trits.length)))
-            return runs.shares(trits.first(size), secret=size)
+            return runs.shares(trits.head(size), secret=size)
 
     def masks(self, count: int) -> LiftMasks:
         """Joint integers alone. Raises ParameterError where there are none: a party could input other masks in every domain."""
@@ -57,7 +57,7 @@ class PseudorandomNumbers(PrivateNumbers):
             raise ParameterError(
                 f"{self.committee.protocol} on {self.context.backend.name} has no joint integers, and nobody may input masks: take the embedded engine"
             )
-        return JointLiftMasks(self.first, count, self.mask_bits(self.committee), summands)
+        return JointLiftMasks(self.first_domain, count, self.mask_bits(self.committee), summands)
 
     @classmethod
     def summands(cls, committee: Committee) -> int:

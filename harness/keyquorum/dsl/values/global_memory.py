@@ -7,7 +7,7 @@ from typing import Self
 
 from ..context import Dynamic, current
 from ..errors import CompilerError
-from ..values.base import is_constant, public_int, read
+from .base import is_constant, public_int, read
 
 Cells = dict[int, tuple[Dynamic, int]]
 """By address: the stored vector, and the index of the element that the cell has."""
