@@ -435,7 +435,7 @@ class _Backend(Embedded):
 class _Context:
     """A party whose job ends where it would send its first message with own data."""
 
-    party, session, backend = 0, _Session(), _Backend()
+    party, session, backend, seed = 0, _Session(), _Backend(), None
 
     def __init__(self, committee: Committee) -> None:
         self.committee, self.parties = committee, committee.size

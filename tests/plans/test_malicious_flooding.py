@@ -387,7 +387,7 @@ def test_a_decryption_that_fails_leaves_no_secrets(kind: Kind, monkeypatch: pyte
                 raise KeyQuorumError("no opening")
 
         with pytest.raises(KeyQuorumError, match="no opening") as error:
-            decrypt(deviating(context, broken), plan.info(), shares, [plan.ciphertext], RECEIVER)
+            decrypt(deviating(context, broken), plan.info(), shares, [plan.ciphertext], RECEIVER, "round_ltz_circuit")
         errors.append(error)
 
     monkeypatch.setattr(JointNoise, "__init__", made)
@@ -462,7 +462,7 @@ def residuals(monkeypatch: pytest.MonkeyPatch, kind: Kind, runs: int, unknown: b
 
         local[context.party] = noise
         shares = [dealt(context.session, *sharing, kind[2], 0, np.array(plan.secret)) for sharing in plan.sharings()]
-        results = decrypt(context, plan.info(), shares, [plan.ciphertext], receiver)
+        results = decrypt(context, plan.info(), shares, [plan.ciphertext], receiver, "round_ltz_circuit")
         return known, None if results is None else coefficients(plan.parameters, results[0].plaintext)
 
     local: dict[int, Any] = {}

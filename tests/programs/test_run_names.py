@@ -246,7 +246,7 @@ def test_stored_masks_blocked_of_two_runs_at_a_time(tmp_path: Path) -> None:
 
 def test_stored_masks_ablated_files_are_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("share_files", "program_io"):
-        monkeypatch.setattr(f"keyquorum.dsl.{module}.identity", lambda path: (0, 0, 0))
+        monkeypatch.setattr(f"keyquorum.dsl.files.{module}.identity", lambda path: (0, 0, 0))
     assert _masked_by_two_runs(tmp_path) == 234
 
 

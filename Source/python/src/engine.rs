@@ -231,9 +231,11 @@ fn one(made: Vec<Value>) -> PyResult<Value> {
 impl Engine {
     /// Our share of the key of MACs, little endian, as many bytes as an exported word; None for protocols without MACs.
     #[getter]
-    fn mac_key<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+    fn mac_key<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        // A recording holds no secrets.
+        self.unrecorded(py, "mac_key", |_| Ok(()))?;
         let bytes = self.mac_key.map(|key| Zeroizing::new(key.to_le_bytes()));
-        bytes.map(|bytes| PyBytes::new(py, bytes.get(..self.element_bytes).unwrap_or_default()))
+        Ok(bytes.map(|bytes| PyBytes::new(py, bytes.get(..self.element_bytes).unwrap_or_default())))
     }
 
     /// `Z2^k` or `F_q`.

@@ -100,6 +100,8 @@ class DomainRun:
             raise ParameterError(
                 f"{self.sharing.protocol}: the {self.backend.name} backend takes no joint integers, which this committee needs: leave out --backend"
             )
+        if self.backend is not self.context.backend:
+            raise ParameterError(f"{self.sharing.protocol}: joint integers are drawn by all parties, and this is a run of some of them")
         drawn: JointIntegers = self.context.session.joint_integers(self.sharing.protocol, count, bits, terms, self.threshold, self.context.seed)
         return drawn
 

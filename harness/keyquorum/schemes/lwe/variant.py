@@ -165,9 +165,15 @@ class LweVariant(Variant):
         """See :class:`keyquorum.sharing.variants.Variant`."""
         return self.rounding != "round_flood"
 
+    def _kind_in(self, group: RoundingGroup) -> type[PrivateNumbers]:
+        kind = kind_of(group.context.committee)
+        if kind is not self.kind:
+            raise ParameterError(f"{self.name}: a variant of another kind of committee than {group.context.committee.protocol}")
+        return kind
+
     def make(self, group: RoundingGroup, size: int) -> Preprocessing:
         """The preprocessing of ``size`` decryptions, [parts, rows, size] a section; every member calls this."""
-        kind, p = kind_of(group.context.committee), self.parameters
+        kind, p = self._kind_in(group), self.parameters
         circuit, table = self.rounding == "round_ltz_circuit", self.rounding == "round_ltz_table"
         length = flooding_bits(p, FLOOD_SECURITY) + 1 if self.rounding == "round_flood" else p.noise_length
         with group.ring(p.ring_bits).shares() as made:
@@ -197,7 +203,7 @@ class LweVariant(Variant):
         """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need. ``tests``: of the run that made the bits; those of the tables are appended."""
         low = (bits & low_mask(self.table_bits)).reshape(bits.shape[0], -1)
         with group.ring(self.table_bits).shares(ShareVector.from_words(low)) as tables:
-            kind_of(group.context.committee).mark(tables, tests[0], "bits of masks")
+            self._kind_in(group).mark(tables, tests[0], "bits of masks")
             tables.run(self._ltz_tables(size, "stored"))
             tests.append([test.copy() for test in tables.file.key_tests])
             return tables.file.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
@@ -212,7 +218,7 @@ class LweVariant(Variant):
         [parts, size] of 2^(k-j) m modulo 2^k; a member's number, or ``all``, gives that member (all) the words themselves,
         [1, size], and others None.
         """
-        p, size, kind = self.parameters, z.shape[1] // self.words, kind_of(group.context.committee)
+        p, size, kind = self.parameters, z.shape[1] // self.words, self._kind_in(group)
         tests = kind.begin(group, tests_of(preprocessing), purpose)
         shares = preprocessing[:-1] if self.defers_checks else preprocessing
         flat = [m.reshape(m.shape[0], -1) for m in shares]

@@ -157,7 +157,9 @@ class SealVariant(Variant):
 
 def _section(made: Shares, section: Section, size: int) -> Words:
     """The shares of a section that a run has made, [parts, rows, size], at the end of its share file. Field elements are below 2^bits already."""
-    return made.tail(section.rows * size).reshape(-1, section.rows, size) & low_mask(section.bits)
+    words = made.tail(section.rows * size).reshape(-1, section.rows, size)  # a copy: nothing of it stays behind
+    words &= low_mask(section.bits)
+    return words
 
 
 def seal_variant(committee: Committee, rounding: str, parameters: ParameterSet) -> SealVariant:

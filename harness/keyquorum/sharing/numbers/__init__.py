@@ -45,7 +45,7 @@ def kind_of_protocol(can: Protocol) -> type[PrivateNumbers]:
 def kind_of(committee: Committee) -> type[PrivateNumbers]:
     """What a committee's protocol says. Raises CommitteeError as :func:`kind_of_protocol`, and for a semi-honest subset of a committee for malicious
     parties."""
-    if committee.verifies_products and not committee.capabilities.names_runs:
+    if committee.whole.capabilities.adversary == "malicious" and committee.capabilities.adversary != "malicious":
         raise CommitteeError(f"{committee.protocol}: private numbers of a subset are semi-honest, and the committee is for malicious parties")
     return kind_of_protocol(committee.capabilities)
 
