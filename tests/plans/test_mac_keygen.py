@@ -17,8 +17,7 @@ from keyquorum.programs.signatures import sum_inputs
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.seal.budget import NOISE_BITS
 from keyquorum.schemes.seal.keygen import SealRequest, generate
-from keyquorum.sharing import lifted
-from keyquorum.sharing.numbers import proven
+from keyquorum.sharing.numbers import lift_tests, proven
 from keyquorum.sharing.numbers.lift import MERSENNE
 from keyquorum.sharing.numbers.lift_tests import PIECE, LiftedDomain, LiftTests, mask_width, pieces_of
 from keyquorum.sharing.numbers.proven import ProvenNumbers
@@ -217,8 +216,8 @@ def _tested(change: Callable[[int, Any], None] = lambda at, x: None, guesses: in
             x = np.arange(count, dtype=np.int64)
             if context.party == CORRUPT:
                 change(at, x)
-                guessed = [guesses >> i & 1 for i in range(lifted.TESTS)]
-                tests._masks[: lifted.TESTS] = masks[: lifted.TESTS] - np.array(guessed) * (x[0] - 0)
+                guessed = [guesses >> i & 1 for i in range(lift_tests.TESTS)]
+                tests._masks[: lift_tests.TESTS] = masks[: lift_tests.TESTS] - np.array(guessed) * (x[0] - 0)
             else:
                 x[:] = 0
             shares = Run(context).over(sharing).shares()
@@ -246,7 +245,7 @@ def test_values_that_differ_in_one_domain(at: int) -> None:
 
 def test_one_test_passes_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is tight: who guesses the subsets passes. With one test a wrong value passes with 1/2: never or always in 16 runs with less than 10^-4."""
-    monkeypatch.setattr(lifted, "TESTS", 1)
+    monkeypatch.setattr(lift_tests, "TESTS", 1)
 
     def change(where: int, x: Any) -> None:
         if where == 1:
@@ -260,7 +259,7 @@ def test_one_test_passes_half_of_the_time(monkeypatch: pytest.MonkeyPatch) -> No
 def test_sums_stay_in_their_range(parties: int, modulus: int) -> None:
     """What an honest run opens is below the range, and the range leaves room for one value."""
     width = mask_width(parties, modulus, BOUND)
-    most = parties * (width - lifted.TERMS) + 2 * BOUND * PIECE
+    most = parties * (width - lift_tests.TERMS) + 2 * BOUND * PIECE
     assert most < parties * width + 2 * BOUND * PIECE <= modulus - BOUND
     assert pieces_of(PIECE + 20, 5)[0].length == 5 and [p.length for p in pieces_of(2 * PIECE, PIECE)] == [PIECE, PIECE]
 
