@@ -155,7 +155,7 @@ class _Backend:
 
     def run(self, protocol: str, domain: str, call: Any, **options: Any) -> Any:
         given = {name: value for name, value in vars(options.get("mode", ONCE)).items() if value is not None}
-        given = {name: value for name, value in given.items() if (name, value) not in (("keep", False), ("context", b""))}
+        given = {name: value for name, value in given.items() if (name, value) not in (("keep", False), ("purpose", b""))}
         shares = options.get("shares")
         self._log.add("run", protocol, domain, call.program, call.words, sorted(given.items()))
         self._log.add([] if options.get("private") is None else options["private"], list(options.get("public", ())))
