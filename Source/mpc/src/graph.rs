@@ -10,7 +10,7 @@ use keyquorum_math::Element;
 
 use crate::error::{EngineError, Result};
 use crate::guard::Guard;
-use crate::protocol::{Protocol, Turn};
+use crate::protocol::{Party, Turn};
 use crate::task::SendFn;
 use crate::value::{Kind, Value};
 
@@ -133,7 +133,7 @@ fn one_less(count: usize) -> Result<usize> {
     count.checked_sub(1).ok_or_else(out_of_step)
 }
 
-impl<P: Protocol, E: Element> Graph<P, E> {
+impl<P: Party, E: Element> Graph<P, E> {
     /// The computation of a session with this guard.
     pub fn new(guard: Arc<Guard>) -> Self {
         Self {
@@ -295,7 +295,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     }
 
     /// Every error of a round, a batch of correlated randomness or a check comes by here.
-    fn note_failure<T>(&mut self, result: Result<T>) -> Result<T> {
+    pub fn note_failure<T>(&mut self, result: Result<T>) -> Result<T> {
         let result = result.map_err(|error| self.guard.judge(error));
         if let Err(error) = &result {
             self.guard.broke_off(error);

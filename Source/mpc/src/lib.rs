@@ -36,7 +36,7 @@
 //! * `value` (shares and clear values), `error`, `round` (one exchange), `task` (the halves of rounds), `adversary`;
 //! * `descriptor` (properties of a protocol), `refusal` (engines that do not exist);
 //! * `mac_key` (the state of a MAC key), `guard` (whether a session may go on), `budget` (the probability of failure);
-//! * `protocol/*` (one file a protocol; the trait [`protocol::Protocol`]);
+//! * `protocol/*` (one file a protocol; the traits [`protocol::Party`] and [`protocol::Protocol`]);
 //! * `session` (set-up between parties, oblivious transfer), `subgroup` (sessions among some of them), `graph` (the scheduler);
 //! * `circuit` (Boolean circuits, planned), `select` (shapes of vectors), `engine` (operations), `ops` (their implementation, for every protocol);
 //! * `opening` (what a session gives to a protocol), `table` (the protocols), `engines` (the parties compare what they ask for);

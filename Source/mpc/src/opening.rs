@@ -91,7 +91,11 @@ impl Opening for SessionOpening {
             .protocol_with_macs(domains, self.index, &self.options, adversary)
     }
 
-    fn computation<P: Protocol, D: Domain>(&self, protocol: P, domains: (D, D)) -> Box<dyn Engine> {
+    fn computation<P: Protocol<D>, D: Domain>(
+        &self,
+        protocol: P,
+        domains: (D, D),
+    ) -> Box<dyn Engine> {
         Box::new(Computation::new(
             self.session.clone(),
             protocol,

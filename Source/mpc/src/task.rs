@@ -20,6 +20,16 @@ pub enum Step<P, V> {
     Next(SendFn<P, V>),
 }
 
+impl<P: 'static, V: 'static> Step<P, V> {
+    /// [`within`], of a step.
+    pub fn within<Q: 'static>(self, part: fn(&mut Q) -> Result<&mut P>) -> Step<Q, V> {
+        match self {
+            Self::Done(v) => Step::Done(v),
+            Self::Next(next) => Step::Next(within(next, part)),
+        }
+    }
+}
+
 /// Turns the result of a task into something else.
 pub fn then<P: 'static, V: 'static, W: 'static>(
     task: SendFn<P, V>,
@@ -94,10 +104,7 @@ pub fn within<P: 'static, Q: 'static, V: 'static>(
     Box::new(move |p, out| {
         let receive = task(part(p)?, out)?;
         Ok(Box::new(move |p, inbox| {
-            Ok(match receive(part(p)?, inbox)? {
-                Step::Done(v) => Step::Done(v),
-                Step::Next(next) => Step::Next(within(next, part)),
-            })
+            Ok(receive(part(p)?, inbox)?.within(part))
         }))
     })
 }

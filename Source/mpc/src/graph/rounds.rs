@@ -8,12 +8,12 @@ use keyquorum_net::Transport;
 
 use super::{Graph, Task, mix};
 use crate::error::{EngineError, Result};
-use crate::protocol::Protocol;
+use crate::protocol::Party;
 use crate::round::{Inbox, Outbox};
 use crate::task::{SendFn, Step};
 use crate::value::Value;
 
-impl<P: Protocol, E: Element> Graph<P, E> {
+impl<P: Party, E: Element> Graph<P, E> {
     /// One exchange with everybody.
     fn exchange(&mut self, outbox: Outbox, net: &mut dyn Transport) -> Result<Inbox> {
         let tag = ((self.stats.rounds & 0xFFFF_FFFF) << 32) | (self.schedule & 0xFFFF_FFFF);
@@ -77,7 +77,7 @@ impl<P: Protocol, E: Element> Graph<P, E> {
     }
 
     /// Verifies everything that was opened so far, before a value is given to the caller; `reads`: the caller reads an opened value, for which
-    /// [`Protocol::check_before_reading`] decides.
+    /// [`Party::check_before_reading`] decides.
     pub fn verify(&mut self, protocol: &mut P, net: &mut dyn Transport, reads: bool) -> Result<()> {
         self.refuse_after_failure()?;
         let task = match reads {

@@ -74,7 +74,7 @@ fn matrix_product<D: Domain>(
     Ok(out)
 }
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Engine::add`](crate::engine::Engine::add), or [`Engine::sub`](crate::engine::Engine::sub).
     pub(super) fn linear(&mut self, a: &Handle, b: &Handle, subtract: bool) -> Result<Handle> {
         let n = sizes(a, b)?;

@@ -9,7 +9,7 @@ use crate::protocol::Protocol;
 use crate::task::then;
 use crate::value::{Kind, Share, Value};
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Engine::bit_products`](crate::engine::Engine::bit_products). With w = 2^shift, w·x·y modulo 2^k needs x·y modulo 2^(k−shift) alone:
     /// shares, reduced, are shares there, and their products times w are shares modulo 2^k.
     pub(super) fn weighted_bit_products(

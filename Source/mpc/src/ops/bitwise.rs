@@ -5,12 +5,29 @@ use keyquorum_math::Domain;
 use super::{Computation, mismatch, sizes, wrong};
 use crate::error::Result;
 use crate::graph::Handle;
-use crate::protocol::{BITS, Protocol};
+use crate::protocol::{BITS, BitProtocol, Protocol};
 use crate::select::*;
-use crate::task::then;
+use crate::task::{then, within};
 use crate::value::{Kind, Value};
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
+    /// [`Engine::open`](crate::engine::Engine::open) of packed bits.
+    pub(super) fn opened_bits(&mut self, a: &Handle) -> Result<Handle> {
+        let n = a.size();
+        self.communicate(&[a], Kind::ClearBits, n, move |p, inputs| {
+            let Some(Value::SecretBits(x)) = inputs.first().map(|v| &**v) else {
+                return mismatch();
+            };
+            // Bits beyond those that count are zero.
+            let mut x = x.duplicate();
+            for part in &mut x.parts {
+                mask_tail(part, n)?;
+            }
+            let task = within(p.bits()?.open_bits(&x)?, P::bits);
+            Ok(then(task, |_, v| Ok(Value::ClearBits(v))))
+        })
+    }
+
     /// [`Engine::and`](crate::engine::Engine::and), or [`Engine::xor`](crate::engine::Engine::xor).
     pub(super) fn bitwise(&mut self, a: &Handle, b: &Handle, and: bool) -> Result<Handle> {
         let n = sizes(a, b)?;
@@ -40,13 +57,15 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     return mismatch();
                 };
                 let task = if x_size == n && y_size == n {
-                    p.dot(&BITS, x, y, 1)?
+                    p.bits()?.and(x, y)?
                 } else {
                     let x = x.try_map(|part| spread_lanes(part, x_size, n))?;
                     let y = y.try_map(|part| spread_lanes(part, y_size, n))?;
-                    p.dot(&BITS, &x, &y, 1)?
+                    p.bits()?.and(&x, &y)?
                 };
-                Ok(then(task, |_, share| Ok(Value::SecretBits(share))))
+                Ok(then(within(task, P::bits), |_, share| {
+                    Ok(Value::SecretBits(share))
+                }))
             });
         }
         self.local(&[a, b], kind, n, move |p, inputs| {
@@ -87,7 +106,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                             combine(part, &c);
                         }
                     } else {
-                        p.add_clear(&BITS, &mut s, &c)?;
+                        p.bits()?.add_clear_bits(&mut s, &c)?;
                     }
                     Value::SecretBits(s)
                 }

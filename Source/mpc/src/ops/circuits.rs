@@ -9,9 +9,9 @@ use super::{Computation, mismatch, wrong};
 use crate::circuit::{BitCircuit, Local};
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
-use crate::protocol::{BITS, Protocol, lanes};
+use crate::protocol::{BitProtocol, Protocol, lanes};
 use crate::select::*;
-use crate::task::{Step, ready, then, then_maybe};
+use crate::task::{Step, ready, then, then_maybe, within};
 use crate::value::{Kind, Share, Value};
 
 /// How the rows lie in a vector: row k of copy c begins at bit (c · rows + k) · size.
@@ -28,7 +28,7 @@ impl Layout {
     }
 }
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Operation::Circuit`](crate::engine::Operation::Circuit).
     pub(super) fn evaluated(
         &mut self,
@@ -69,20 +69,24 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         let kind = Kind::SecretBits;
         if circuit.depth() == 0 {
             return self.local(inputs, kind, total, move |p, values| {
-                let evaluation = Evaluation::new(p, circuit, layout, &values, &given)?;
-                match evaluation.advanced(p, 0)? {
+                let bits = p.bits()?;
+                let evaluation = Evaluation::new(bits, circuit, layout, &values, &given)?;
+                match evaluation.advanced(bits, 0)? {
                     Step::Done(share) => Ok(Value::SecretBits(share)),
                     Step::Next(_) => mismatch(),
                 }
             });
         }
         self.communicate(inputs, kind, total, move |p, values| {
-            let evaluation = Evaluation::new(p, circuit, layout, &values, &given)?;
-            let task = match evaluation.advanced(p, 0)? {
+            let bits = p.bits()?;
+            let evaluation = Evaluation::new(bits, circuit, layout, &values, &given)?;
+            let task = match evaluation.advanced(bits, 0)? {
                 Step::Done(share) => ready(share),
                 Step::Next(task) => task,
             };
-            Ok(then(task, |_, share| Ok(Value::SecretBits(share))))
+            Ok(then(within(task, P::bits), |_, share| {
+                Ok(Value::SecretBits(share))
+            }))
         })
     }
 }
@@ -105,8 +109,8 @@ impl Drop for Evaluation {
 }
 
 impl Evaluation {
-    fn new<P: Protocol, E: keyquorum_math::Element>(
-        p: &mut P,
+    fn new<B: BitProtocol, E: keyquorum_math::Element>(
+        bits: &mut B,
         circuit: Arc<BitCircuit>,
         layout: Layout,
         inputs: &[Arc<Value<E>>],
@@ -114,11 +118,11 @@ impl Evaluation {
     ) -> Result<Self> {
         let width = lanes(layout.width());
         let ones = match circuit.negates() {
-            true => Some(p.constant(&BITS, &vec![!0; width])?),
+            true => Some(bits.constant_bits(&vec![!0; width])?),
             false => None,
         };
         let mut made = Self {
-            rows: vec![vec![vec![0; width]; circuit.places()]; p.bit_parts()],
+            rows: vec![vec![vec![0; width]; circuit.places()]; bits.bit_parts()],
             layout,
             ones,
             circuit,
@@ -129,8 +133,8 @@ impl Evaluation {
             let constant;
             let share = match &**value {
                 Value::SecretBits(share) => share,
-                Value::ClearBits(bits) => {
-                    constant = p.constant(&BITS, bits)?;
+                Value::ClearBits(clear) => {
+                    constant = bits.constant_bits(clear)?;
                     &constant
                 }
                 _ => return mismatch(),
@@ -246,16 +250,20 @@ impl Evaluation {
     }
 
     /// Goes on from a level: a round for its ANDs, or the result.
-    fn advanced<P: Protocol>(mut self, p: &mut P, level: usize) -> Result<Step<P, Share<u64>>> {
+    fn advanced<B: BitProtocol>(
+        mut self,
+        bits: &mut B,
+        level: usize,
+    ) -> Result<Step<B, Share<u64>>> {
         self.run_local(level)?;
         if level == self.circuit.depth() {
             return Ok(Step::Done(self.stored()?));
         }
         let [a, b] = self.operands(level)?;
-        let task = p.dot(&BITS, &a, &b, 1)?;
-        Ok(Step::Next(then_maybe(task, move |p, products| {
+        let task = bits.and(&a, &b)?;
+        Ok(Step::Next(then_maybe(task, move |bits, products| {
             self.put_products(level, &products)?;
-            self.advanced(p, level + 1)
+            self.advanced(bits, level + 1)
         })))
     }
 }

@@ -10,7 +10,7 @@ use crate::protocol::Protocol;
 use crate::task::then;
 use crate::value::{Kind, Value};
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Engine::edabit`](crate::engine::Engine::edabit).
     pub(super) fn edabits(&mut self, length: usize, n: usize) -> Result<(Handle, Vec<Handle>)> {
         self.need_binary()?;

@@ -10,12 +10,12 @@ use super::Computation;
 use crate::engine::{Engine, Operands, Operation};
 use crate::error::{EngineError, Result};
 use crate::graph::{EngineStats, Handle};
-use crate::protocol::{BITS, Preprocessed, Protocol, lanes};
+use crate::protocol::{BitProtocol, Preprocessed, Protocol, lanes};
 use crate::select::*;
-use crate::task::then;
+use crate::task::{Step, then, within};
 use crate::value::{Kind, Value};
 
-impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Engine for Computation<P, D> {
     fn domain(&self) -> DomainKind {
         self.domain.kind()
     }
@@ -272,14 +272,14 @@ impl<P: Protocol, D: Domain> Engine for Computation<P, D> {
 
     fn give_random(&mut self, data: &[u8], n: usize) -> Result<()> {
         let share = self.given(data, n)?;
-        self.protocol.give_random::<D>(share)
+        self.protocol.give_random(share)
     }
 
     fn give_mask(&mut self, owner: usize, data: &[u8], known: &[u64]) -> Result<()> {
         let share = self.given(data, known.len())?;
         let known = known.iter().map(|v| self.shares.from_u128((*v).into()));
         let known = known.collect();
-        self.protocol.give_mask::<D>(owner, share, known)
+        self.protocol.give_mask(owner, share, known)
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -310,7 +310,7 @@ fn bytes(numbers: &[i64]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(numbers.iter().map(|n| *n as u8).collect())
 }
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     fn progression_of(
         &mut self,
         a: &Handle,
@@ -343,23 +343,22 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         self.check_input(owner, n, given.map(<[i64]>::len))?;
         let values = given.map(|bits| keyquorum_math::bits::pack(&bytes(bits)));
         self.communicate(&[], Kind::SecretBits, n, move |p, _| {
-            Ok(then(
-                p.input(&BITS, owner, lanes(n), values)?,
-                |_, share| Ok(Value::SecretBits(share)),
-            ))
+            let task = p.bits()?.input_bits(owner, lanes(n), values)?;
+            Ok(then(within(task, P::bits), |_, share| {
+                Ok(Value::SecretBits(share))
+            }))
         })
     }
 
     fn random_elements(&mut self, n: usize) -> Result<Handle> {
-        let d = self.shares.clone();
-        if self.protocol.random_is_local() {
-            self.graph.refuse_after_failure()?;
-            let share = self.protocol.random_local(&d, n)?;
-            return Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n));
+        self.graph.refuse_after_failure()?;
+        let drawn = self.protocol.random(&self.shares, n);
+        match self.graph.note_failure(drawn)? {
+            Step::Done(share) => Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n)),
+            Step::Next(task) => self.communicate(&[], Kind::Secret, n, |_, _| {
+                Ok(then(task, |_, share| Ok(Value::Secret(share))))
+            }),
         }
-        self.communicate(&[], Kind::Secret, n, move |p, _| {
-            Ok(then(p.random(&d, n)?, |_, share| Ok(Value::Secret(share))))
-        })
     }
 
     fn random_bit_elements(&mut self, n: usize) -> Result<Handle> {
@@ -372,18 +371,45 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
     }
 
     fn random_packed_bits(&mut self, n: usize) -> Result<Handle> {
-        self.need_binary()?;
-        if self.protocol.random_is_local() {
-            self.graph.refuse_after_failure()?;
-            let share = self.protocol.random_local(&BITS, lanes(n))?;
-            return Ok(self
-                .graph
-                .insert(Value::SecretBits(share), Kind::SecretBits, n));
+        self.graph.refuse_after_failure()?;
+        let drawn = self.protocol.bits()?.random_bits(lanes(n));
+        match self.graph.note_failure(drawn)? {
+            Step::Done(share) => {
+                let value = Value::SecretBits(share);
+                Ok(self.graph.insert(value, Kind::SecretBits, n))
+            }
+            Step::Next(task) => self.communicate(&[], Kind::SecretBits, n, |_, _| {
+                Ok(then(within(task, P::bits), |_, share| {
+                    Ok(Value::SecretBits(share))
+                }))
+            }),
         }
-        self.communicate(&[], Kind::SecretBits, n, move |p, _| {
-            Ok(then(p.random(&BITS, lanes(n))?, |_, share| {
-                Ok(Value::SecretBits(share))
-            }))
-        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed test may panic
+mod tests {
+    use std::time::Duration;
+
+    use keyquorum_math::Z2k64;
+    use keyquorum_net::local_mesh;
+
+    use super::*;
+    use crate::protocol::Shamir;
+    use crate::session::Session;
+
+    /// Streams in common with other parties may be out of step afterwards.
+    #[test]
+    fn nothing_follows_a_draw_that_failed() {
+        let net = local_mesh(1, Duration::from_secs(20)).pop().unwrap();
+        let session = Session::new(Box::new(net)).unwrap();
+        let party = Shamir::new(0, 1, 0, vec![None], Vec::new()).unwrap();
+        let ring = Z2k64::new(8).unwrap();
+        let mut engine = Computation::new(session, party, (ring, ring), 0, true);
+        let first = engine.random_elements(1).err().unwrap().to_string();
+        let clear = engine.clear(&[1]);
+        let later = engine.negative(&clear).err().unwrap().to_string();
+        assert!(later.contains("failed before") && later.contains(&first));
     }
 }

@@ -6,21 +6,11 @@ use zeroize::Zeroizing;
 use super::{Computation, mismatch, wrong};
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
-use crate::protocol::{BITS, Protocol};
-use crate::select::*;
+use crate::protocol::Protocol;
 use crate::task::then;
-use crate::value::{Kind, Share, Value};
+use crate::value::{Kind, Value};
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
-    /// Bits of which those beyond the `n` that count are zero.
-    fn open_masked(share: &Share<u64>, n: usize) -> Result<Share<u64>> {
-        let mut share = share.duplicate();
-        for part in &mut share.parts {
-            mask_tail(part, n)?;
-        }
-        Ok(share)
-    }
-
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Engine::open`](crate::engine::Engine::open).
     pub(super) fn opened(&mut self, a: &Handle) -> Result<Handle> {
         let d = self.shares.clone();
@@ -32,16 +22,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     _ => mismatch(),
                 }
             }),
-            Kind::SecretBits => self.communicate(&[a], Kind::ClearBits, n, move |p, inputs| {
-                match inputs.first().map(|v| &**v) {
-                    Some(Value::SecretBits(x)) => {
-                        Ok(then(p.open(&BITS, &Self::open_masked(x, n)?)?, |_, v| {
-                            Ok(Value::ClearBits(v))
-                        }))
-                    }
-                    _ => mismatch(),
-                }
-            }),
+            Kind::SecretBits => self.opened_bits(a),
             _ => Err(wrong("reveal", a)),
         }
     }

@@ -7,11 +7,11 @@ use keyquorum_math::Domain;
 use super::{Computation, mismatch, wrong};
 use crate::error::{EngineError, Result};
 use crate::graph::{Handle, LocalFn, Op};
-use crate::protocol::{BITS, Protocol};
+use crate::protocol::{BitProtocol, Protocol};
 use crate::select::*;
 use crate::value::{Kind, Share, Value};
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// The elements that a picker names, `n` of them.
     pub(super) fn pick(&mut self, a: &Handle, picker: Picker, n: usize) -> Result<Handle> {
         if a.kind() == Kind::Personal {
@@ -61,7 +61,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     &converted
                 }
                 (Value::SecretBits(_), Value::ClearBits(y)) => {
-                    converted_bits = Value::SecretBits(p.constant(&BITS, y)?);
+                    converted_bits = Value::SecretBits(p.bits()?.constant_bits(y)?);
                     &converted_bits
                 }
                 (_, other) => other,
@@ -127,8 +127,12 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
             let mut secret = Share {
                 parts: vec![Vec::new(); p.parts()],
             };
+            let bit_parts = match kind {
+                Kind::SecretBits => p.bits()?.bit_parts(),
+                _ => 0,
+            };
             let mut bits = Share {
-                parts: vec![Vec::new(); p.bit_parts()],
+                parts: vec![Vec::new(); bit_parts],
             };
             let (mut clear, mut clear_bits, mut at) = (Vec::new(), Vec::new(), 0);
             if inputs.len() != lengths.len() {
@@ -154,7 +158,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                         }
                     }
                     (Value::ClearBits(x), Kind::SecretBits) => {
-                        for (out, part) in bits.with(&p.constant(&BITS, x)?)? {
+                        for (out, part) in bits.with(&p.bits()?.constant_bits(x)?)? {
                             append_bits(out, at, part, n)?;
                         }
                     }

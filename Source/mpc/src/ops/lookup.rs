@@ -28,7 +28,7 @@ struct Lookup {
     step: usize,
 }
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Operation::Lookup`](crate::engine::Operation::Lookup).
     pub(super) fn looked_up(
         &mut self,

@@ -29,7 +29,7 @@ use crate::session::Session;
 use crate::value::{Kind, Value};
 
 /// The implementation of [`Engine`] for one protocol and one domain.
-pub(crate) struct Computation<P: Protocol, D: Domain> {
+pub(crate) struct Computation<P: Protocol<D>, D: Domain> {
     session: Session,
     protocol: P,
     /// The domain of the values.
@@ -67,7 +67,7 @@ fn mismatch<T>() -> Result<T> {
     ))
 }
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     pub fn new(
         session: Session,
         protocol: P,
@@ -125,13 +125,8 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
         Ok(handle)
     }
 
-    fn need_binary(&self) -> Result<()> {
-        if self.protocol.has_binary() {
-            return Ok(());
-        }
-        Err(EngineError::usage(
-            "this protocol has no binary domain in this engine: use arithmetic bits (get_random_bit), or another protocol",
-        ))
+    fn need_binary(&mut self) -> Result<()> {
+        self.protocol.bits().map(drop)
     }
 
     fn ids(&self, handles: &[&Handle]) -> Result<Vec<u64>> {

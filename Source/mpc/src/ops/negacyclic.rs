@@ -82,7 +82,7 @@ fn products<E: Element>(ring: &Negacyclic, a: &[E], s: &[Vec<E>], bits: u32) -> 
     Ok(out)
 }
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Operation::Negacyclic`](crate::engine::Operation::Negacyclic).
     pub(super) fn negacyclic_products(&mut self, a: &Handle, s: &Handle) -> Result<Handle> {
         // Values and public factors have at most a word. Shares with MACs have more bits: 2^k times what these say is hidden when something is opened.

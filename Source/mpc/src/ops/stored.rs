@@ -20,7 +20,7 @@ use crate::value::{Kind, Share, Value};
 /// Bytes of the public name of a run or a key test, which was tossed: the same at all parties.
 pub(crate) const NAME_BYTES: usize = 16;
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Engine::export`](crate::engine::Engine::export).
     pub(super) fn exported(&mut self, a: &Handle) -> Result<Vec<u8>> {
         match &*self.forced(a, false)? {
@@ -184,7 +184,7 @@ impl<P: Protocol, D: Domain> Computation<P, D> {
                     "no elements to test stored keys with",
                 ));
             };
-            Ok(then(p.test_stored_keys::<D>(stored)?, |_, ()| {
+            Ok(then(p.test_stored_keys(stored)?, |_, ()| {
                 Ok(Value::Clear(Vec::new()))
             }))
         })?;

@@ -20,7 +20,7 @@ fn transformed<E: Element>(tables: &NttTables, polynomials: &[E]) -> Result<Vec<
     Ok(elements.collect())
 }
 
-impl<P: Protocol, D: Domain> Computation<P, D> {
+impl<P: Protocol<D>, D: Domain> Computation<P, D> {
     /// [`Operation::Transform`](crate::engine::Operation::Transform).
     pub(super) fn transforms(&mut self, a: &Handle, n: usize) -> Result<Handle> {
         let (DomainKind::Fq(q), DomainKind::Fq(of_shares)) =

@@ -3,13 +3,16 @@
 use keyquorum_math::{Domain, Prg, bits};
 
 use super::opening::Opening;
-use super::{ClearTask, Protocol, ShareTask, group_sums, lane_bits, no_input};
+use super::{
+    BITS, BitsAsElements, ClearTask, Party, Protocol, ShareTask, StoredShares, group_sums,
+    lane_bits, lanes, no_input,
+};
 use crate::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
     Sharing,
 };
 use crate::error::Result;
-use crate::task::{SendFn, ready};
+use crate::task::{SendFn, Step, ready};
 use crate::value::Share;
 
 /// `emulate`.
@@ -68,6 +71,12 @@ impl Emulate {
     pub fn new(prg: Prg) -> Self {
         Self { prg }
     }
+
+    fn draw<D: Domain>(&mut self, domain: &D, n: usize) -> Vec<D::E> {
+        let mut out = vec![domain.zero(); n];
+        domain.random(&mut self.prg, &mut out);
+        out
+    }
 }
 
 fn clear<E: keyquorum_math::Element>(values: Vec<E>) -> Share<E> {
@@ -76,7 +85,9 @@ fn clear<E: keyquorum_math::Element>(values: Vec<E>) -> Share<E> {
     }
 }
 
-impl Protocol for Emulate {
+impl Party for Emulate {
+    type Bits = Self;
+
     fn party(&self) -> (usize, usize) {
         (0, 1)
     }
@@ -85,44 +96,27 @@ impl Protocol for Emulate {
         1
     }
 
-    fn has_binary(&self) -> bool {
-        true
+    fn bits(&mut self) -> Result<&mut Self> {
+        Ok(self)
     }
+}
 
-    fn summands(&self) -> usize {
-        1
-    }
+impl BitsAsElements for Emulate {}
 
-    fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Result<Share<D::E>> {
-        Ok(clear(values.to_vec()))
-    }
+impl<D: Domain> StoredShares<D> for Emulate {}
 
-    fn add_clear<D: Domain>(
-        &self,
-        domain: &D,
-        share: &mut Share<D::E>,
-        values: &[D::E],
-    ) -> Result<()> {
+impl<D: Domain> Protocol<D> for Emulate {
+    fn add_clear(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) -> Result<()> {
         share.check(1, values.len())?;
         domain.add_assign(share.part_mut(0)?, values);
         Ok(())
     }
 
-    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        Ok(ready(self.random_local(domain, n)?))
+    fn random(&mut self, domain: &D, n: usize) -> Result<Step<Self, Share<D::E>>> {
+        Ok(Step::Done(clear(self.draw(domain, n))))
     }
 
-    fn random_is_local(&self) -> bool {
-        true
-    }
-
-    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
-        let mut out = vec![domain.zero(); n];
-        domain.random(&mut self.prg, &mut out);
-        Ok(clear(out))
-    }
-
-    fn dot<D: Domain>(
+    fn dot(
         &mut self,
         domain: &D,
         a: &Share<D::E>,
@@ -134,11 +128,11 @@ impl Protocol for Emulate {
         Ok(ready(clear(group_sums(domain, product, length)?)))
     }
 
-    fn open<D: Domain>(&mut self, _: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+    fn open(&mut self, _: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
         Ok(ready(a.only()?.to_vec()))
     }
 
-    fn open_to<D: Domain>(
+    fn open_to(
         &mut self,
         _: &D,
         a: &Share<D::E>,
@@ -147,7 +141,7 @@ impl Protocol for Emulate {
         Ok(ready(Some(a.only()?.to_vec())))
     }
 
-    fn input<D: Domain>(
+    fn input(
         &mut self,
         _: &D,
         owner: usize,
@@ -158,12 +152,12 @@ impl Protocol for Emulate {
         Ok(ready(clear(values)))
     }
 
-    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        let bits = self.random_local(&super::BITS, super::lanes(n))?;
-        self.bit_to_arith(domain, &bits, n)
+    fn random_bit(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        let bits = self.draw(&BITS, lanes(n));
+        Ok(ready(clear(lane_bits(domain, &bits, n)?)))
     }
 
-    fn bit_to_arith<D: Domain>(
+    fn bit_to_arith(
         &mut self,
         domain: &D,
         bits: &Share<u64>,
@@ -172,12 +166,11 @@ impl Protocol for Emulate {
         Ok(ready(clear(lane_bits(domain, bits.only()?, n)?)))
     }
 
-    fn summand_bits<D: Domain>(
-        &self,
-        _: &D,
-        a: &Share<D::E>,
-        m: usize,
-    ) -> Result<Vec<Vec<Share<u64>>>> {
+    fn summands(&self) -> usize {
+        1
+    }
+
+    fn summand_bits(&self, _: &D, a: &Share<D::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>> {
         Ok(vec![
             bits::planes(a.only()?, m).into_iter().map(clear).collect(),
         ])

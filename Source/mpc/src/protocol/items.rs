@@ -17,7 +17,7 @@ pub struct Preprocessed {
 }
 
 /// Items of `N` elements each, as `N` vectors, taken from the end.
-pub(crate) struct Items<E: Element, const N: usize> {
+pub struct Items<E: Element, const N: usize> {
     vectors: [Vec<E>; N],
     needed: usize,
     made: u64,

@@ -1,7 +1,8 @@
-//! Protocols behind one trait. A protocol is one file here, or one folder, with its descriptor; `table` lists them; everything else is shared.
+//! Protocols behind one interface. A protocol is one file here, or one folder, with its descriptor; `table` lists them; everything else is shared.
 
 pub(crate) mod additive;
 pub mod authenticated;
+mod bits;
 pub(crate) mod emulate;
 mod items;
 #[cfg(test)]
@@ -10,9 +11,9 @@ pub(crate) mod opening;
 mod permutation;
 pub(crate) mod replicated;
 pub(crate) mod shamir;
+mod stored;
 pub(crate) mod verified;
 
-use std::any::Any;
 use std::sync::Arc;
 
 use keyquorum_math::{BitLanes, Domain, Element, masks_of};
@@ -23,11 +24,13 @@ use crate::value::Share;
 
 pub use additive::{Additive, Arithmetic, Channel, Openings};
 pub use authenticated::{Authenticated, Peer};
+pub use bits::{BitProtocol, BitsAsElements};
 pub use emulate::Emulate;
 pub use items::Preprocessed;
 pub use replicated::Replicated;
 pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
 pub(crate) use shamir::{fingerprint, subset_factor};
+pub use stored::StoredShares;
 pub(crate) use verified::different_seeds;
 
 /// A task whose result is a share.
@@ -50,63 +53,143 @@ pub struct Turn {
     pub opens: bool,
 }
 
-/// One multi-party protocol, seen from one party. Methods that return a task communicate; the others are local.
+/// One party of a protocol, whatever it computes on: its part in a round, and its packed bits.
 ///
-/// All parties call the same methods in the same order with the same sizes: the pseudo-random streams that pairs of
-/// parties have in common rely on it.
-pub trait Protocol: Sized + Send + 'static {
-    /// Our number and the number of parties.
+/// What every protocol must write has a letter, (a) to (l), here and in [`Protocol`]. Everything else has a default: the methods around rounds are for
+/// protocols with correlated randomness or checks, those of [`StoredShares`] for protocols with MACs or verified products.
+///
+/// Methods that return a task communicate; the others are local. All parties call the same methods in the same order with the same sizes: the
+/// pseudo-random streams that pairs of parties have in common rely on it.
+pub trait Party: Sized + Send + 'static {
+    /// (a) The part that computes on packed bits: the party itself, if it works on bits as on elements ([`BitsAsElements`]). Any type where
+    /// [`Party::has_binary`] says that there is no such part.
+    type Bits: BitProtocol;
+
+    /// (b) Our number and the number of parties.
     fn party(&self) -> (usize, usize);
 
-    /// Component vectors of a share.
+    /// (c) Component vectors of a share of elements.
     fn parts(&self) -> usize;
 
-    /// Component vectors of a share of packed bits.
-    fn bit_parts(&self) -> usize {
-        self.parts()
-    }
-
-    /// Whether the protocol computes on packed bits.
-    fn has_binary(&self) -> bool;
-
-    /// Number of summands of [`Protocol::summand_bits`]; 0 where it does not exist.
-    fn summands(&self) -> usize;
-
-    /// The share of a public vector.
+    /// (d) The part that computes on packed bits.
     ///
     /// # Errors
-    /// [`EngineError::Internal`] in a domain that the protocol does not have.
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>>;
+    /// [`EngineError::Usage`] if there is none.
+    fn bits(&mut self) -> Result<&mut Self::Bits>;
 
-    /// Adds a public vector to a share.
+    /// Whether the protocol computes on packed bits.
+    fn has_binary(&self) -> bool {
+        true
+    }
+
+    /// What the tasks that were made since the last call do in their next round. A round that takes inputs opens nothing: openings wait for the next
+    /// one.
+    fn take_turn(&mut self) -> Turn {
+        Turn::default()
+    }
+
+    /// Announces whether the next round opens values. Called before [`Party::prepare`].
+    fn announce(&mut self, _opens: bool) {}
+
+    /// A task that makes the correlated randomness that was asked for and is missing. It is called before every round until it returns
+    /// `None`.
+    fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        Ok(None)
+    }
+
+    /// As [`Party::prepare`], but ahead of rounds: it makes correlated randomness alone, and runs no check that a round needs.
+    fn preprocess(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        self.prepare()
+    }
+
+    /// A task that verifies everything that was opened so far, if there is something. It runs before a value is given to the caller.
+    fn check(&mut self) -> Option<SendFn<Self, ()>> {
+        None
+    }
+
+    /// As [`Party::check`], before an opened value is read. Where checks are deferred, values that were opened under masks need none yet.
+    fn check_before_reading(&mut self) -> Option<SendFn<Self, ()>> {
+        self.check()
+    }
+
+    /// Correlated randomness made and used so far, by kind.
+    fn preprocessed(&self) -> Vec<Preprocessed> {
+        Vec::new()
+    }
+}
+
+/// A protocol that computes on elements of the domain `D`, seen from one party.
+pub trait Protocol<D: Domain>: Party + StoredShares<D> {
+    /// The share of a public vector.
+    fn constant(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
+        let mut share = Share::zeros(self.parts(), values.len());
+        self.add_clear(domain, &mut share, values)?;
+        Ok(share)
+    }
+
+    /// (e) Adds a public vector to a share.
     ///
     /// # Errors
     /// [`EngineError::Internal`] if it has another length, or the share another shape than those of this protocol.
-    fn add_clear<D: Domain>(
-        &self,
-        domain: &D,
-        share: &mut Share<D::E>,
-        values: &[D::E],
-    ) -> Result<()>;
+    fn add_clear(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) -> Result<()>;
 
-    /// `n` uniform secret elements.
-    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>>;
+    /// (f) `n` uniform secret elements: done, if that needs no message.
+    fn random(&mut self, domain: &D, n: usize) -> Result<Step<Self, Share<D::E>>>;
 
-    /// Whether [`Protocol::random`] finishes without communication.
-    fn random_is_local(&self) -> bool;
-
-    /// Local version of [`Protocol::random`], where there is one.
-    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>>;
-
-    /// Sums of element-wise products over consecutive groups of `length` (1: the products themselves). Operands have
+    /// (g) Sums of element-wise products over consecutive groups of `length` (1: the products themselves). Operands have
     /// equal sizes.
-    fn dot<D: Domain>(
+    fn dot(
         &mut self,
         domain: &D,
         a: &Share<D::E>,
         b: &Share<D::E>,
         length: usize,
     ) -> Result<ShareTask<Self, D::E>>;
+
+    /// (h) Opens a share to everybody.
+    fn open(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>>;
+
+    /// (i) Opens a share to one party, under a fresh zero sharing where the shares could reveal more than the value.
+    fn open_to(
+        &mut self,
+        domain: &D,
+        a: &Share<D::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<D::E>>>>;
+
+    /// (j) Shares `n` elements of `owner`; `values` is `Some` at the owner only.
+    fn input(
+        &mut self,
+        domain: &D,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<D::E>>,
+    ) -> Result<ShareTask<Self, D::E>>;
+
+    /// (k) `n` uniform secret bits in the arithmetic domain.
+    fn random_bit(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>>;
+
+    /// (l) The first `n` bits of a packed share, as elements of the arithmetic domain.
+    fn bit_to_arith(
+        &mut self,
+        domain: &D,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, D::E>>;
+
+    /// Opens a share modulo 2^k modulo 2^m, as an element of the ring `low` of m bits: reduced, it is a share there. Protocols of
+    /// which that is not true (those with MACs) have their own.
+    fn open_low(&mut self, low: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        let mask = u128::MAX >> (128 - low.bits());
+        let reduce = |e: &D::E| D::E::from_u128_wrapping(e.to_u128() & mask);
+        let reduced = a.map(|part| part.iter().map(reduce).collect());
+        self.open(low, &reduced)
+    }
+
+    /// [`Protocol::open_low`] of values under masks that serve once, of which the check may be deferred.
+    fn open_masked(&mut self, low: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+        self.open_low(low, a)
+    }
 
     /// Whether products may be taken in another ring than that of the engine.
     fn multiplies_in_any_ring(&self) -> bool {
@@ -115,7 +198,7 @@ pub trait Protocol: Sized + Send + 'static {
 
     /// Products of every element of `bits`, each of which is 0 or 1, with every element of `v`: a row for each bit. Both are shares in `ring`, integers
     /// modulo 2^m.
-    fn bit_products<D: Domain>(
+    fn bit_products(
         &mut self,
         ring: &D,
         bits: &Share<D::E>,
@@ -133,70 +216,16 @@ pub trait Protocol: Sized + Send + 'static {
         self.dot(ring, &factors, &v.map(|part| part.repeat(count)), 1)
     }
 
-    /// Opens a share to everybody.
-    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>>;
-
-    /// Opens a share modulo 2^k modulo 2^m, as an element of the ring `low` of m bits: reduced, it is a share there. Protocols of
-    /// which that is not true (those with MACs) have their own.
-    fn open_low<D: Domain>(&mut self, low: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        let mask = u128::MAX >> (128 - low.bits());
-        let reduce = |e: &D::E| D::E::from_u128_wrapping(e.to_u128() & mask);
-        let reduced = a.map(|part| part.iter().map(reduce).collect());
-        self.open(low, &reduced)
-    }
-
-    /// [`Protocol::open_low`] of values under masks that serve once, of which the check may be deferred.
-    fn open_masked<D: Domain>(
-        &mut self,
-        low: &D,
-        a: &Share<D::E>,
-    ) -> Result<ClearTask<Self, D::E>> {
-        self.open_low(low, a)
-    }
-
-    /// Opens a share to one party, under a fresh zero sharing where the shares could reveal more than the value.
-    fn open_to<D: Domain>(
-        &mut self,
-        domain: &D,
-        a: &Share<D::E>,
-        receiver: usize,
-    ) -> Result<SendFn<Self, Option<Vec<D::E>>>>;
-
-    /// Shares `n` elements of `owner`; `values` is `Some` at the owner only.
-    fn input<D: Domain>(
-        &mut self,
-        domain: &D,
-        owner: usize,
-        n: usize,
-        values: Option<Vec<D::E>>,
-    ) -> Result<ShareTask<Self, D::E>>;
-
-    /// `n` uniform secret bits in the arithmetic domain.
-    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>>;
-
-    /// The first `n` bits of a packed share, as elements of the arithmetic domain.
-    fn bit_to_arith<D: Domain>(
-        &mut self,
-        domain: &D,
-        bits: &Share<u64>,
-        n: usize,
-    ) -> Result<ShareTask<Self, D::E>>;
-
     /// Whether edaBits are made without conversions of single bits.
     fn has_edabits(&self) -> bool {
         false
     }
 
-    /// Asks for `n` edaBits of `length` bits, to be taken when nothing is missing: [`Protocol::preprocess`].
-    fn need_edabits<D: Domain>(&mut self, _domain: &D, _length: usize, _n: usize) {}
+    /// Asks for `n` edaBits of `length` bits, to be taken when nothing is missing: [`Party::preprocess`].
+    fn need_edabits(&mut self, _domain: &D, _length: usize, _n: usize) {}
 
     /// The edaBits that [`Protocol::need_edabits`] asked for.
-    fn take_edabits<D: Domain>(
-        &mut self,
-        _domain: &D,
-        _length: usize,
-        _n: usize,
-    ) -> Result<EdaBits<D::E>> {
+    fn take_edabits(&mut self, _domain: &D, _length: usize, _n: usize) -> Result<EdaBits<D::E>> {
         Err(EngineError::usage("this protocol converts bits one by one"))
     }
 
@@ -206,7 +235,7 @@ pub trait Protocol: Sized + Send + 'static {
     }
 
     /// The blocks of `unit` elements in an order that is uniform and unknown to the corrupt parties.
-    fn shuffle<D: Domain>(
+    fn shuffle(
         &mut self,
         _domain: &D,
         _a: &Share<D::E>,
@@ -217,108 +246,22 @@ pub trait Protocol: Sized + Send + 'static {
         ))
     }
 
-    /// What the tasks that were made since the last call do in their next round. A round that takes inputs opens nothing: openings wait for the next one.
-    fn take_turn(&mut self) -> Turn {
-        Turn::default()
-    }
-
-    /// Announces whether the next round opens values. Called before [`Protocol::prepare`].
-    fn announce(&mut self, _opens: bool) {}
-
-    /// A task that makes the correlated randomness that was asked for and is missing. It is called before every round until it returns
-    /// `None`.
-    fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        Ok(None)
-    }
-
-    /// As [`Protocol::prepare`], but ahead of rounds: it makes correlated randomness alone, and runs no check that a round needs.
-    fn preprocess(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        self.prepare()
-    }
-
-    /// A task that verifies everything that was opened so far, if there is something. It runs before a value is given to the caller.
-    fn check(&mut self) -> Option<SendFn<Self, ()>> {
-        None
-    }
-
-    /// As [`Protocol::check`], before an opened value is read. Where checks are deferred, values that were opened under masks need none yet.
-    fn check_before_reading(&mut self) -> Option<SendFn<Self, ()>> {
-        self.check()
-    }
-
-    /// Whether openings under masks wait for their check until something else is opened: [`crate::Engine::defer_checks`]. Protocols without MACs open nothing that
-    /// would wait.
-    fn defer_checks(&mut self, _deferred: bool) {}
-
-    /// Takes in stored random elements, which hide what is above opened values: [`crate::Engine::give_random`].
-    fn give_random<D: Domain>(&mut self, _stored: Share<D::E>) -> Result<()> {
-        Err(no_stored_masks())
-    }
-
-    /// Takes in stored random elements that `owner` knows, under which values are opened to it: [`crate::Engine::give_mask`]. `known`: the elements at their owner, zeros
-    /// elsewhere.
-    fn give_mask<D: Domain>(
-        &mut self,
-        _owner: usize,
-        _stored: Share<D::E>,
-        _known: Vec<D::E>,
-    ) -> Result<()> {
-        Err(no_stored_masks())
-    }
-
-    /// Whether shares are stored with the name of the run that made them, which all parties compare before they use them.
-    fn names_runs(&self) -> bool {
-        false
-    }
-
-    /// Notes shares that come from a file.
-    fn note_stored<D: Domain>(&mut self, _domain: &D, _share: &Share<D::E>) -> Result<()> {
-        Ok(())
-    }
-
-    /// Our share of the key of MACs, where there are MACs.
-    fn mac_key(&self) -> Option<u128> {
-        None
-    }
-
-    /// Number of random elements that are stored with shares. A later session tests with them whether its MAC keys are those of the shares.
-    /// 0 without MACs.
-    fn key_test_elements(&self) -> usize {
+    /// Number of summands of [`Protocol::summand_bits`]; 0 where it does not exist.
+    fn summands(&self) -> usize {
         0
     }
 
-    /// A task that opens the difference of such elements and fresh random ones, and verifies the MAC of each.
-    fn test_stored_keys<D: Domain>(&mut self, _stored: &Share<D::E>) -> Result<SendFn<Self, ()>> {
-        Err(EngineError::internal("a test of MAC keys without MACs"))
-    }
-
-    /// Correlated randomness made and used so far, by kind.
-    fn preprocessed(&self) -> Vec<Preprocessed> {
-        Vec::new()
-    }
-
     /// The low `m` bits of each of the summands of `a`, as packed shares `[summand][bit]`; local. Only mod 2^k.
-    fn summand_bits<D: Domain>(
+    fn summand_bits(
         &self,
-        domain: &D,
-        a: &Share<D::E>,
-        m: usize,
-    ) -> Result<Vec<Vec<Share<u64>>>>;
-}
-
-fn no_stored_masks() -> EngineError {
-    EngineError::usage(
-        "this protocol masks no openings with stored elements: give them to a protocol with MACs",
-    )
-}
-
-/// The same value under the name of another type, if it is the same type.
-pub(crate) fn cast<T: 'static, U: 'static>(value: T) -> Result<U> {
-    let mut slot = Some(value);
-    (&mut slot as &mut dyn Any)
-        .downcast_mut::<Option<U>>()
-        .and_then(Option::take)
-        .ok_or_else(|| EngineError::usage("values of another domain"))
+        _domain: &D,
+        _a: &Share<D::E>,
+        _m: usize,
+    ) -> Result<Vec<Vec<Share<u64>>>> {
+        Err(EngineError::usage(
+            "shares of this protocol have no summands that parties know",
+        ))
+    }
 }
 
 /// The domain of packed bits.
@@ -335,7 +278,7 @@ pub(crate) fn no_input(owner: usize) -> EngineError {
 }
 
 /// The sum of the vectors of the senders, to the receiver, which also adds its own vector `mine`. One round; `None` at the others.
-pub(crate) fn sum_to<P: Protocol, D: Domain>(
+pub(crate) fn sum_to<P: Party, D: Domain>(
     domain: &D,
     mut senders: Vec<usize>,
     receiver: usize,

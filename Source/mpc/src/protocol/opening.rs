@@ -64,10 +64,13 @@ pub(crate) trait Opening {
     ) -> Result<Authenticated<A>>;
 
     /// The engine of a protocol: values in the first domain, shares in the second.
-    fn computation<P: Protocol, D: Domain>(&self, protocol: P, domains: (D, D)) -> Self::Engine;
+    fn computation<P: Protocol<D>, D: Domain>(&self, protocol: P, domains: (D, D)) -> Self::Engine;
 
     /// The engine of a protocol that is the same in every domain.
-    fn in_any_domain<P: Protocol>(&self, protocol: P) -> Result<Self::Engine> {
+    fn in_any_domain<P>(&self, protocol: P) -> Result<Self::Engine>
+    where
+        P: Protocol<Zq> + Protocol<Zq128> + Protocol<Z2k64> + Protocol<Z2k128> + Protocol<BitLanes>,
+    {
         Ok(match self.domain() {
             DomainKind::Fq(q) => alike(self, protocol, Zq::new(q).map_err(invalid)?),
             DomainKind::WideFq(q) => alike(self, protocol, Zq128::new(q).map_err(invalid)?),
@@ -78,7 +81,7 @@ pub(crate) trait Opening {
     }
 }
 
-fn alike<O: Opening + ?Sized, P: Protocol, D: Domain>(
+fn alike<O: Opening + ?Sized, P: Protocol<D>, D: Domain>(
     opening: &O,
     protocol: P,
     domain: D,

@@ -16,14 +16,19 @@ pub(crate) use self::verified::open_verified;
 pub use self::verified::{MAL_REP_FIELD, MAL_REP_RING};
 use super::opening::Opening;
 use super::permutation::{permuted, random_permutation};
-use super::{BITS, ClearTask, Protocol, ShareTask, group_sums, lane_bits, lanes, no_input, sum_to};
+use super::{
+    BITS, BitsAsElements, ClearTask, Party, Protocol, ShareTask, StoredShares, group_sums,
+    lane_bits, lanes, no_input, sum_to,
+};
 use crate::adversary::{Corruption, Site, honest};
 use crate::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
     Sharing,
 };
 use crate::error::{EngineError, Result};
-use crate::task::{SendFn, and_then, ready, receive_from, rotate, rotate_with, send_to, then};
+use crate::task::{
+    SendFn, Step, and_then, ready, receive_from, rotate, rotate_with, send_to, then,
+};
 use crate::value::{Share, zip};
 
 /// The fields that both domains share.
@@ -152,6 +157,13 @@ impl Replicated {
         out
     }
 
+    /// Uniform elements.
+    fn drawn<D: Domain>(&mut self, domain: &D, n: usize) -> Share<D::E> {
+        let first = Self::draw(&mut self.next, domain, n);
+        let second = Self::draw(&mut self.previous, domain, n);
+        pair(first, second)
+    }
+
     /// One pass of a shuffle: parties i = `first` and i+1 apply a permutation of their common stream to x = a + b, where
     /// a = s_i + s_{i−1} is known to party i and b = s_{i+1} to party i+1. The new summands s_{i−1} and s_{i+1} come from
     /// the streams in common with the third party, which learns nothing; s_i is what remains, after one element each way.
@@ -258,7 +270,9 @@ impl Replicated {
     }
 }
 
-impl Protocol for Replicated {
+impl Party for Replicated {
+    type Bits = Self;
+
     fn party(&self) -> (usize, usize) {
         (self.me, 3)
     }
@@ -267,27 +281,18 @@ impl Protocol for Replicated {
         2
     }
 
-    fn has_binary(&self) -> bool {
-        true
+    fn bits(&mut self) -> Result<&mut Self> {
+        Ok(self)
     }
+}
 
-    fn summands(&self) -> usize {
-        3
-    }
+impl BitsAsElements for Replicated {}
 
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
-        let mut share = Share::zeros(2, values.len());
-        self.add_clear(domain, &mut share, values)?;
-        Ok(share)
-    }
+impl<D: Domain> StoredShares<D> for Replicated {}
 
+impl<D: Domain> Protocol<D> for Replicated {
     /// Public values go to the summand s₀.
-    fn add_clear<D: Domain>(
-        &self,
-        domain: &D,
-        share: &mut Share<D::E>,
-        values: &[D::E],
-    ) -> Result<()> {
+    fn add_clear(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) -> Result<()> {
         share.check(2, values.len())?;
         // Party 2 has no part of s₀.
         if self.me < 2 {
@@ -296,21 +301,11 @@ impl Protocol for Replicated {
         Ok(())
     }
 
-    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        Ok(ready(self.random_local(domain, n)?))
+    fn random(&mut self, domain: &D, n: usize) -> Result<Step<Self, Share<D::E>>> {
+        Ok(Step::Done(self.drawn(domain, n)))
     }
 
-    fn random_is_local(&self) -> bool {
-        true
-    }
-
-    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
-        let first = Self::draw(&mut self.next, domain, n);
-        let second = Self::draw(&mut self.previous, domain, n);
-        Ok(pair(first, second))
-    }
-
-    fn dot<D: Domain>(
+    fn dot(
         &mut self,
         domain: &D,
         a: &Share<D::E>,
@@ -328,7 +323,7 @@ impl Protocol for Replicated {
         Ok(self.reshared(domain, z))
     }
 
-    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+    fn open(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
         let (first, second) = a.pair()?;
         let (mut sum, second, d) = (first.to_vec(), second.to_vec(), domain.clone());
         let round = rotate(domain, self.next_party(), second, self.previous_party());
@@ -341,7 +336,7 @@ impl Protocol for Replicated {
 
     /// The receiver gets the one summand it lacks; that summand is determined by the value and its own two, so no zero
     /// sharing is needed.
-    fn open_to<D: Domain>(
+    fn open_to(
         &mut self,
         domain: &D,
         a: &Share<D::E>,
@@ -356,7 +351,7 @@ impl Protocol for Replicated {
     }
 
     /// x = s_o + s_{o−1}, with s_o from the stream that the owner has in common with the next party: one element in all.
-    fn input<D: Domain>(
+    fn input(
         &mut self,
         domain: &D,
         owner: usize,
@@ -382,15 +377,15 @@ impl Protocol for Replicated {
         }
     }
 
-    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        let bits = self.random_local(&BITS, lanes(n))?;
+    fn random_bit(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+        let bits = self.drawn(&BITS, lanes(n));
         self.bit_to_arith(domain, &bits, n)
     }
 
     /// Bit injection: b = b₀ ⊕ b₁ ⊕ b₂. Party 1 knows v = b₀ ⊕ b₁ and inputs it as v = v₀ + v₁ (v₀ with parties 0 and 1,
     /// v₁ with parties 1 and 2). Then b = (1 − 2b₂)·v₀ + b₂ + (1 − 2b₂)·v₁, whose first half party 0 knows and whose
     /// second half party 2 knows; each inputs its half. One element a party, two rounds.
-    fn bit_to_arith<D: Domain>(
+    fn bit_to_arith(
         &mut self,
         domain: &D,
         bits: &Share<u64>,
@@ -432,7 +427,7 @@ impl Protocol for Replicated {
 
     /// Every pair of parties permutes once, so that each party misses one permutation (Laur, Willemson, Zhang, ISC 2011,
     /// §4.3, resharing with common streams). Three rounds, 2 elements an entry in each.
-    fn shuffle<D: Domain>(
+    fn shuffle(
         &mut self,
         domain: &D,
         a: &Share<D::E>,
@@ -444,12 +439,11 @@ impl Protocol for Replicated {
         Ok(and_then(second, move |p, x| p.shuffle_pass(&e, x, unit, 2)))
     }
 
-    fn summand_bits<D: Domain>(
-        &self,
-        domain: &D,
-        a: &Share<D::E>,
-        m: usize,
-    ) -> Result<Vec<Vec<Share<u64>>>> {
+    fn summands(&self) -> usize {
+        3
+    }
+
+    fn summand_bits(&self, domain: &D, a: &Share<D::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>> {
         if !matches!(domain.kind(), DomainKind::Z2k(_)) {
             return Err(EngineError::usage(
                 "split_to_n_summands works modulo 2^k only: use edaBits over a prime field",

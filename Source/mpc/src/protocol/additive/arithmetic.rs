@@ -4,6 +4,7 @@ use keyquorum_math::{BitLanes, Domain, Z2k64, Z2k128, Zq};
 use keyquorum_ot::{Field, OtError, Payload, PowerOfTwo};
 
 use crate::error::{EngineError, Result};
+use crate::protocol::items::Items;
 
 /// A domain in which oblivious transfer makes products.
 pub trait Arithmetic: Domain {
@@ -15,6 +16,14 @@ pub trait Arithmetic: Domain {
 
     /// Payload for products that will be doubled: modulo 2^k one bit less is enough.
     fn half_payload(&self) -> Result<Self::Payload>;
+
+    /// The triples for products in this domain, of triples of elements and of AND triples.
+    fn triples<'a>(
+        elements: &'a mut Items<Self::E, 3>,
+        _ands: &'a mut Items<u64, 3>,
+    ) -> &'a mut Items<Self::E, 3> {
+        elements
+    }
 }
 
 fn usage(e: OtError) -> EngineError {
@@ -69,5 +78,12 @@ impl Arithmetic for BitLanes {
 
     fn half_payload(&self) -> Result<Self::Payload> {
         self.payload()
+    }
+
+    fn triples<'a>(
+        _elements: &'a mut Items<u64, 3>,
+        ands: &'a mut Items<u64, 3>,
+    ) -> &'a mut Items<u64, 3> {
+        ands
     }
 }

@@ -20,13 +20,14 @@ mod triples;
 use keyquorum_math::{Domain, DomainKind, Element, Prg, bits};
 use keyquorum_ot::{Receiver, Sender};
 
+use super::items::Items;
 use super::{
-    BITS, ClearTask, Protocol, ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes, no_input,
-    sum_to,
+    BITS, BitProtocol, ClearTask, Party, Protocol, ShareTask, StoredShares, cut_lanes, group_sums,
+    lane_bits, lanes, no_input, sum_to,
 };
 use crate::error::{EngineError, Result};
 use crate::protocol::Preprocessed;
-use crate::task::{SendFn, at_start, join, ready, then};
+use crate::task::{SendFn, Step, at_start, join, ready, then};
 use crate::value::Share;
 pub use arithmetic::Arithmetic;
 #[cfg(test)]
@@ -57,6 +58,9 @@ pub struct Additive<A: Arithmetic> {
     preprocessing: Preprocessing<A::E>,
     openings: Openings,
 }
+
+/// Where triples of a domain wait.
+type Triples<A, E> = fn(&mut Additive<A>) -> &mut Items<E, 3>;
 
 /// The error for an index outside a vector.
 fn outside() -> EngineError {
@@ -111,84 +115,19 @@ impl<A: Arithmetic> Additive<A> {
         out
     }
 
-    /// Products from triples, summed over groups.
-    fn beaver<D: Domain>(
-        &mut self,
-        domain: &D,
-        x: Vec<D::E>,
-        y: Vec<D::E>,
-        length: usize,
-    ) -> ShareTask<Self, D::E> {
-        let n = x.len();
-        self.preprocessing.need_triples(domain, n);
-        let domain = domain.clone();
-        at_start(move |p: &mut Self| {
-            let [mut a, b, mut c] = p.preprocessing.take_triples(&domain, n)?;
-            let mut masked = x;
-            domain.sub_assign(&mut masked, &a);
-            masked.extend_from_slice(&y);
-            let second = masked.get_mut(n..).ok_or_else(outside)?;
-            domain.sub_assign(second, &b);
-            let task = p.sum_of_all(&domain, masked);
-            Ok(then(task, move |_, opened| {
-                // With e = x − a and f = y − b: x·y = e·y + f·a + c.
-                let (e, f) = opened.split_at(n);
-                domain.mul_acc(&mut c, e, &y);
-                domain.mul_assign(&mut a, f);
-                domain.add_assign(&mut c, &a);
-                Ok(single(group_sums(&domain, c, length)?))
-            }))
-        })
+    fn triples(&mut self) -> &mut Items<A::E, 3> {
+        A::triples(
+            &mut self.preprocessing.triples,
+            &mut self.preprocessing.ands,
+        )
     }
 
-    /// Squares, summed over groups.
-    fn square(&mut self, x: Vec<A::E>, length: usize) -> ShareTask<Self, A::E> {
-        let n = x.len();
-        self.preprocessing.squares.need(n);
-        at_start(move |p: &mut Self| {
-            let [a, mut c] = p.preprocessing.squares.take(n)?;
-            let domain = p.domain.clone();
-            let mut masked = x;
-            domain.sub_assign(&mut masked, &a);
-            let mine = masked.clone();
-            let task = p.sum_of_all(&domain, masked);
-            Ok(then(task, move |_, e| {
-                // x² = e·(x + a) + c, and x + a = (x − a) + 2a.
-                let mut sum = mine;
-                domain.add_assign(&mut sum, &a);
-                domain.add_assign(&mut sum, &a);
-                domain.mul_acc(&mut c, &e, &sum);
-                Ok(single(group_sums(&domain, c, length)?))
-            }))
-        })
-    }
-}
-
-impl<A: Arithmetic> Protocol for Additive<A> {
-    fn party(&self) -> (usize, usize) {
-        (self.me, self.parties)
-    }
-
-    fn parts(&self) -> usize {
-        1
-    }
-
-    fn has_binary(&self) -> bool {
-        true
-    }
-
-    fn summands(&self) -> usize {
-        self.parties
+    fn ands(&mut self) -> &mut Items<u64, 3> {
+        &mut self.preprocessing.ands
     }
 
     /// Public values are the summand of party 0.
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
-        let mut share = Share::zeros(1, values.len());
-        self.add_clear(domain, &mut share, values)?;
-        Ok(share)
-    }
-
-    fn add_clear<D: Domain>(
+    fn add_public<D: Domain>(
         &self,
         domain: &D,
         share: &mut Share<D::E>,
@@ -201,78 +140,8 @@ impl<A: Arithmetic> Protocol for Additive<A> {
         Ok(())
     }
 
-    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        Ok(ready(self.random_local(domain, n)?))
-    }
-
-    fn random_is_local(&self) -> bool {
-        true
-    }
-
-    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
-        Ok(single(self.draw_private(domain, n)))
-    }
-
-    /// Two elements a product (one for squares: `a` and `b` are the same share) and peer, one round.
-    fn dot<D: Domain>(
-        &mut self,
-        domain: &D,
-        a: &Share<D::E>,
-        b: &Share<D::E>,
-        length: usize,
-    ) -> Result<ShareTask<Self, D::E>> {
-        if std::ptr::eq(a, b) && domain.kind() != DomainKind::Bits {
-            let task = self.square(cast(a.only()?.to_vec())?, length);
-            return Ok(then(task, |_, share| {
-                let mut share = share;
-                cast(std::mem::take(&mut share.parts)).map(|parts| Share { parts })
-            }));
-        }
-        Ok(self.beaver(domain, a.only()?.to_vec(), b.only()?.to_vec(), length))
-    }
-
-    /// One oblivious transfer of a vector a bit and ordered pair of parties, n + 1 rounds.
-    fn bit_products<D: Domain>(
-        &mut self,
-        ring: &D,
-        bits: &Share<D::E>,
-        v: &Share<D::E>,
-    ) -> Result<ShareTask<Self, D::E>> {
-        let (bits, v) = (bits.only()?.to_vec(), v.only()?.to_vec());
-        Ok(bit_products::task(ring.clone(), bits, v))
-    }
-
-    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        Ok(self.sum_of_all(domain, a.only()?.to_vec()))
-    }
-
-    /// Summands go out under a fresh sharing of zero, from the streams that pairs have in common.
-    fn open_to<D: Domain>(
-        &mut self,
-        domain: &D,
-        a: &Share<D::E>,
-        receiver: usize,
-    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
-        let mut mine = a.only()?.to_vec();
-        let mut draw = vec![domain.zero(); mine.len()];
-        for (peer, pair) in self.pairs.iter_mut().enumerate() {
-            if self.me == peer {
-                continue;
-            }
-            let (to, from) = pair.as_mut().ok_or_else(|| no_streams(peer))?;
-            if self.me < peer {
-                domain.random(to, &mut draw);
-                domain.add_assign(&mut mine, &draw);
-            } else {
-                domain.random(from, &mut draw);
-                domain.sub_assign(&mut mine, &draw);
-            }
-        }
-        Ok(sum_to(domain, (0..self.parties).collect(), receiver, mine))
-    }
-
     /// The others' summands come from the streams that the owner has in common with them: nothing is sent.
-    fn input<D: Domain>(
+    fn dealt<D: Domain>(
         &mut self,
         domain: &D,
         owner: usize,
@@ -301,55 +170,73 @@ impl<A: Arithmetic> Protocol for Additive<A> {
         Ok(ready(single(rest)))
     }
 
-    /// Taken from the bits that are shared in both domains: nothing is sent online.
-    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        if domain.kind() == DomainKind::Bits {
-            let random = self.draw_private(&BITS, lanes(n));
-            return Ok(ready(single(lane_bits(domain, &random, n)?)));
-        }
-        self.preprocessing.need_bits(lanes(n));
+    /// Products from triples, summed over groups. Two elements a product and peer, one round.
+    fn beaver<D: Domain>(
+        &mut self,
+        domain: &D,
+        triples: Triples<A, D::E>,
+        [x, y]: [&Share<D::E>; 2],
+        length: usize,
+    ) -> Result<ShareTask<Self, D::E>> {
+        let (x, y) = (x.only()?.to_vec(), y.only()?.to_vec());
+        let n = x.len();
+        triples(self).need(n);
+        let domain = domain.clone();
         Ok(at_start(move |p: &mut Self| {
-            let (_, mut elements) = p.preprocessing.take_bits(lanes(n))?;
-            elements.truncate(n);
-            Ok(ready(single(cast(elements)?)))
+            let [mut a, b, mut c] = triples(p).take(n)?;
+            let mut masked = x;
+            domain.sub_assign(&mut masked, &a);
+            masked.extend_from_slice(&y);
+            let second = masked.get_mut(n..).ok_or_else(outside)?;
+            domain.sub_assign(second, &b);
+            let task = p.sum_of_all(&domain, masked);
+            Ok(then(task, move |_, opened| {
+                // With e = x − a and f = y − b: x·y = e·y + f·a + c.
+                let (e, f) = opened.split_at(n);
+                domain.mul_acc(&mut c, e, &y);
+                domain.mul_assign(&mut a, f);
+                domain.add_assign(&mut c, &a);
+                Ok(single(group_sums(&domain, c, length)?))
+            }))
         }))
     }
 
-    /// b ⊕ r is opened for a random bit r shared in both domains: one bit a bit and peer, one round.
-    fn bit_to_arith<D: Domain>(
-        &mut self,
-        domain: &D,
-        bits: &Share<u64>,
-        n: usize,
-    ) -> Result<ShareTask<Self, D::E>> {
-        // Shares of bits are summands modulo 2 already.
-        if matches!(domain.kind(), DomainKind::Bits | DomainKind::Z2k(1)) {
-            return Ok(ready(single(lane_bits(domain, bits.only()?, n)?)));
-        }
-        let mut masked = bits.only()?.to_vec();
-        let count = lanes(n);
-        cut_lanes(&mut masked, n)?;
-        self.preprocessing.need_bits(count);
-        let domain = domain.clone();
-        Ok(at_start(move |p: &mut Self| {
-            let (random, mut elements) = p.preprocessing.take_bits(count)?;
-            BITS.add_assign(&mut masked, &random);
-            elements.truncate(n);
-            let mut part: Vec<D::E> = cast(elements)?;
-            let task = p.sum_of_all(&BITS, masked);
-            Ok(then(task, move |p, opened| {
-                // b = r + c − 2cr for public c = b ⊕ r.
-                let clear = lane_bits(&domain, &opened, n)?;
-                let two = domain.add(domain.one(), domain.one());
-                let mut factor = clear.clone();
-                domain.mul_scalar_assign(&mut factor, domain.neg(two));
-                domain.add_scalar_assign(&mut factor, domain.one());
-                domain.mul_assign(&mut part, &factor);
-                let mut share = single(part);
-                p.add_clear(&domain, &mut share, &clear)?;
-                Ok(share)
+    /// Squares, summed over groups. One element a square and peer, one round.
+    fn square(&mut self, x: Vec<A::E>, length: usize) -> ShareTask<Self, A::E> {
+        let n = x.len();
+        self.preprocessing.squares.need(n);
+        at_start(move |p: &mut Self| {
+            let [a, mut c] = p.preprocessing.squares.take(n)?;
+            let domain = p.domain.clone();
+            let mut masked = x;
+            domain.sub_assign(&mut masked, &a);
+            let mine = masked.clone();
+            let task = p.sum_of_all(&domain, masked);
+            Ok(then(task, move |_, e| {
+                // x² = e·(x + a) + c, and x + a = (x − a) + 2a.
+                let mut sum = mine;
+                domain.add_assign(&mut sum, &a);
+                domain.add_assign(&mut sum, &a);
+                domain.mul_acc(&mut c, &e, &sum);
+                Ok(single(group_sums(&domain, c, length)?))
             }))
-        }))
+        })
+    }
+}
+
+impl<A: Arithmetic> Party for Additive<A> {
+    type Bits = Self;
+
+    fn party(&self) -> (usize, usize) {
+        (self.me, self.parties)
+    }
+
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn bits(&mut self) -> Result<&mut Self> {
+        Ok(self)
     }
 
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
@@ -375,14 +262,139 @@ impl<A: Arithmetic> Protocol for Additive<A> {
     fn preprocessed(&self) -> Vec<Preprocessed> {
         self.preprocessing.preprocessed()
     }
+}
+
+impl<A: Arithmetic> StoredShares<A> for Additive<A> {}
+
+impl<A: Arithmetic> Protocol<A> for Additive<A> {
+    fn add_clear(&self, domain: &A, share: &mut Share<A::E>, values: &[A::E]) -> Result<()> {
+        self.add_public(domain, share, values)
+    }
+
+    fn random(&mut self, domain: &A, n: usize) -> Result<Step<Self, Share<A::E>>> {
+        Ok(Step::Done(single(self.draw_private(domain, n))))
+    }
+
+    /// The product of a share with itself (`a` and `b` are the same object) is a square, at half the cost.
+    fn dot(
+        &mut self,
+        domain: &A,
+        a: &Share<A::E>,
+        b: &Share<A::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, A::E>> {
+        if std::ptr::eq(a, b) && domain.kind() != DomainKind::Bits {
+            return Ok(self.square(a.only()?.to_vec(), length));
+        }
+        self.beaver(domain, Self::triples, [a, b], length)
+    }
+
+    /// One oblivious transfer of a vector a bit and ordered pair of parties, n + 1 rounds.
+    fn bit_products(
+        &mut self,
+        ring: &A,
+        bits: &Share<A::E>,
+        v: &Share<A::E>,
+    ) -> Result<ShareTask<Self, A::E>> {
+        let (bits, v) = (bits.only()?.to_vec(), v.only()?.to_vec());
+        Ok(bit_products::task(ring.clone(), bits, v))
+    }
+
+    fn open(&mut self, domain: &A, a: &Share<A::E>) -> Result<ClearTask<Self, A::E>> {
+        Ok(self.sum_of_all(domain, a.only()?.to_vec()))
+    }
+
+    /// Summands go out under a fresh sharing of zero, from the streams that pairs have in common.
+    fn open_to(
+        &mut self,
+        domain: &A,
+        a: &Share<A::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
+        let mut mine = a.only()?.to_vec();
+        let mut draw = vec![domain.zero(); mine.len()];
+        for (peer, pair) in self.pairs.iter_mut().enumerate() {
+            if self.me == peer {
+                continue;
+            }
+            let (to, from) = pair.as_mut().ok_or_else(|| no_streams(peer))?;
+            if self.me < peer {
+                domain.random(to, &mut draw);
+                domain.add_assign(&mut mine, &draw);
+            } else {
+                domain.random(from, &mut draw);
+                domain.sub_assign(&mut mine, &draw);
+            }
+        }
+        Ok(sum_to(domain, (0..self.parties).collect(), receiver, mine))
+    }
+
+    fn input(
+        &mut self,
+        domain: &A,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<A::E>>,
+    ) -> Result<ShareTask<Self, A::E>> {
+        self.dealt(domain, owner, n, values)
+    }
+
+    /// Taken from the bits that are shared in both domains: nothing is sent online.
+    fn random_bit(&mut self, domain: &A, n: usize) -> Result<ShareTask<Self, A::E>> {
+        if domain.kind() == DomainKind::Bits {
+            let random = self.draw_private(&BITS, lanes(n));
+            return Ok(ready(single(lane_bits(domain, &random, n)?)));
+        }
+        self.preprocessing.need_bits(lanes(n));
+        Ok(at_start(move |p: &mut Self| {
+            let (_, mut elements) = p.preprocessing.take_bits(lanes(n))?;
+            elements.truncate(n);
+            Ok(ready(single(elements)))
+        }))
+    }
+
+    /// b ⊕ r is opened for a random bit r shared in both domains: one bit a bit and peer, one round.
+    fn bit_to_arith(
+        &mut self,
+        domain: &A,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, A::E>> {
+        // Shares of bits are summands modulo 2 already.
+        if matches!(domain.kind(), DomainKind::Bits | DomainKind::Z2k(1)) {
+            return Ok(ready(single(lane_bits(domain, bits.only()?, n)?)));
+        }
+        let mut masked = bits.only()?.to_vec();
+        let count = lanes(n);
+        cut_lanes(&mut masked, n)?;
+        self.preprocessing.need_bits(count);
+        let domain = domain.clone();
+        Ok(at_start(move |p: &mut Self| {
+            let (random, mut part) = p.preprocessing.take_bits(count)?;
+            BITS.add_assign(&mut masked, &random);
+            part.truncate(n);
+            let task = p.sum_of_all(&BITS, masked);
+            Ok(then(task, move |p, opened| {
+                // b = r + c − 2cr for public c = b ⊕ r.
+                let clear = lane_bits(&domain, &opened, n)?;
+                let two = domain.add(domain.one(), domain.one());
+                let mut factor = clear.clone();
+                domain.mul_scalar_assign(&mut factor, domain.neg(two));
+                domain.add_scalar_assign(&mut factor, domain.one());
+                domain.mul_assign(&mut part, &factor);
+                let mut share = single(part);
+                p.add_public(&domain, &mut share, &clear)?;
+                Ok(share)
+            }))
+        }))
+    }
+
+    fn summands(&self) -> usize {
+        self.parties
+    }
 
     /// Summand i is known to party i.
-    fn summand_bits<D: Domain>(
-        &self,
-        domain: &D,
-        a: &Share<D::E>,
-        m: usize,
-    ) -> Result<Vec<Vec<Share<u64>>>> {
+    fn summand_bits(&self, domain: &A, a: &Share<A::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>> {
         if !matches!(domain.kind(), DomainKind::Z2k(_)) {
             return Err(EngineError::usage(
                 "split_to_n_summands works modulo 2^k only: use edaBits over a prime field",
@@ -396,5 +408,36 @@ impl<A: Arithmetic> Protocol for Additive<A> {
                 false => (0..m).map(|_| Share::zeros(1, n)).collect(),
             })
             .collect())
+    }
+}
+
+impl<A: Arithmetic> BitProtocol for Additive<A> {
+    fn bit_parts(&self) -> usize {
+        1
+    }
+
+    fn add_clear_bits(&mut self, share: &mut Share<u64>, values: &[u64]) -> Result<()> {
+        self.add_public(&BITS, share, values)
+    }
+
+    fn random_bits(&mut self, lanes: usize) -> Result<Step<Self, Share<u64>>> {
+        Ok(Step::Done(single(self.draw_private(&BITS, lanes))))
+    }
+
+    fn and(&mut self, a: &Share<u64>, b: &Share<u64>) -> Result<ShareTask<Self, u64>> {
+        self.beaver(&BITS, Self::ands, [a, b], 1)
+    }
+
+    fn open_bits(&mut self, a: &Share<u64>) -> Result<ClearTask<Self, u64>> {
+        Ok(self.sum_of_all(&BITS, a.only()?.to_vec()))
+    }
+
+    fn input_bits(
+        &mut self,
+        owner: usize,
+        lanes: usize,
+        values: Option<Vec<u64>>,
+    ) -> Result<ShareTask<Self, u64>> {
+        self.dealt(&BITS, owner, lanes, values)
     }
 }

@@ -1,8 +1,7 @@
 //! The correlated randomness of additive sharing, and how much to make next.
 
-use keyquorum_math::{Domain, DomainKind, Element};
+use keyquorum_math::Element;
 
-use super::cast;
 use crate::error::Result;
 use crate::protocol::Preprocessed;
 use crate::protocol::items::Items;
@@ -57,22 +56,6 @@ pub(super) struct Work {
 }
 
 impl<E: Element> Preprocessing<E> {
-    pub fn need_triples<D: Domain>(&mut self, domain: &D, n: usize) {
-        if domain.kind() == DomainKind::Bits {
-            self.ands.need(n);
-        } else {
-            self.triples.need(n);
-        }
-    }
-
-    pub fn take_triples<D: Domain>(&mut self, domain: &D, n: usize) -> Result<[Vec<D::E>; 3]> {
-        if domain.kind() == DomainKind::Bits {
-            cast(self.ands.take(n)?)
-        } else {
-            cast(self.triples.take(n)?)
-        }
-    }
-
     /// Asks for random bits, in lanes of 64.
     pub fn need_bits(&mut self, lanes: usize) {
         self.bits.need(lanes);

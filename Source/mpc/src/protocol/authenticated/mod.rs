@@ -36,7 +36,7 @@ use keyquorum_ot::vole::{self, FixedKey, Multiplicand};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{Arithmetic, BITS, Channel};
-use super::{ShareTask, cast, cut_lanes, group_sums, lane_bits, lanes};
+use super::{ShareTask, cut_lanes, group_sums, lane_bits, lanes};
 use crate::adversary::{Corruption, Site};
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, at_start, then, within};
@@ -89,12 +89,8 @@ pub struct Authenticated<A: Arithmetic> {
     pub(crate) cut_offs: u32,
     /// Whether many elements may come from learning parity with noise (`silent`).
     lpn: bool,
-    /// Whether the program opens something in the next round.
-    opens: bool,
     /// Whether openings under masks are verified together, before something else is opened.
     deferred: bool,
-    /// Whether something else was opened, which must be verified before it is read.
-    exposed: bool,
     adversary: Corruption,
 }
 
@@ -109,7 +105,7 @@ fn exposing<A: Arithmetic, V: 'static>(
     task: SendFn<Authenticated<A>, V>,
 ) -> SendFn<Authenticated<A>, V> {
     at_start(move |p: &mut Authenticated<A>| {
-        p.exposed = true;
+        p.bits.exposed = true;
         Ok(task)
     })
 }
@@ -117,16 +113,6 @@ fn exposing<A: Arithmetic, V: 'static>(
 /// The binary part, for [`within`].
 fn bits<A: Arithmetic>(p: &mut Authenticated<A>) -> Result<&mut AuthenticatedBits> {
     Ok(&mut p.bits)
-}
-
-fn is_bits<D: Domain>(domain: &D) -> bool {
-    domain.kind() == DomainKind::Bits
-}
-
-/// The same share under the name of its type.
-fn known<E: Element, F: Element>(share: Share<E>) -> Result<Share<F>> {
-    let mut share = share;
-    cast(std::mem::take(&mut share.parts)).map(|parts| Share { parts })
 }
 
 impl<A: Arithmetic> Authenticated<A> {
@@ -159,9 +145,7 @@ impl<A: Arithmetic> Authenticated<A> {
             preprocessing: Preprocessing::new(parties),
             cut_offs: 0,
             lpn: true,
-            opens: false,
             deferred: false,
-            exposed: false,
             adversary,
         }
     }

@@ -12,15 +12,15 @@ use crate::value::Share;
 
 impl<A: Arithmetic> Authenticated<A> {
     /// Opens a share of the program, under a mask where the share could reveal more than the value.
-    pub(super) fn open_masked(&mut self, share: Share<A::E>) -> ClearTask<Self, A::E> {
-        self.opens = true;
+    pub(super) fn open_elements(&mut self, share: Share<A::E>) -> ClearTask<Self, A::E> {
+        self.bits.opens = true;
         exposing(self.open_shifted_masked(share, 0))
     }
 
     /// Opens the low `bits` bits of a share of the program, in a ring: they are shifted to the top, where nothing is above them but
     /// what the mask hides, and the zeros below them are not sent. `deferrable`: nothing is verified
     /// before it where checks are deferred.
-    pub(super) fn open_low_masked(
+    pub(super) fn open_low_elements(
         &mut self,
         mut share: Share<A::E>,
         bits: u32,
@@ -33,7 +33,7 @@ impl<A: Arithmetic> Authenticated<A> {
         }
         let mut opened = self.open_shifted_masked(share, zeros);
         if !(deferrable && self.deferred) {
-            self.opens = true;
+            self.bits.opens = true;
             opened = exposing(opened);
         }
         then(opened, move |_, values| Ok(shifted_down(&values, zeros)))
@@ -78,7 +78,7 @@ impl<A: Arithmetic> Authenticated<A> {
         if self.overflow().is_some() {
             self.preprocessing.randoms.need(n);
         }
-        self.opens = true;
+        self.bits.opens = true;
         Ok(exposing(Box::new(move |p: &mut Self, out| {
             let [x, m, known] = p.preprocessing.input(receiver)?.take(n)?;
             let (mask, known) = (Share { parts: vec![x, m] }, Zeroizing::new(known));

@@ -1,23 +1,15 @@
-//! The operations of programs: elements and packed bits behind one interface.
+//! The operations of programs on elements. Those on packed bits are in [`binary`](super::binary).
 
-use std::any::Any;
+use keyquorum_math::Element;
 
-use keyquorum_math::{Domain, Element};
-
-use super::{
-    Authenticated, PARTS, binary, bits, exposing, is_bits, keys, known, preprocessing, verify,
-};
+use super::binary::AuthenticatedBits;
+use super::{Authenticated, PARTS, keys, preprocessing, verify};
 use crate::error::{EngineError, Result};
-use crate::protocol::Preprocessed;
-use crate::protocol::{Arithmetic, ClearTask, EdaBits, Protocol, ShareTask, cast, lanes};
-use crate::task::{SendFn, at_start, ready, then, within};
+use crate::protocol::{
+    Arithmetic, ClearTask, EdaBits, Party, Preprocessed, Protocol, ShareTask, StoredShares, lanes,
+};
+use crate::task::{SendFn, Step, at_start, ready};
 use crate::value::Share;
-
-fn no_bits<T>() -> Result<T> {
-    Err(EngineError::usage(
-        "this protocol computes on elements and on packed bits: this is neither",
-    ))
-}
 
 fn two_parts<E: Element>(mut share: Share<E>) -> Result<[Vec<E>; PARTS]> {
     share.check(PARTS, share.len())?;
@@ -36,7 +28,9 @@ impl<A: Arithmetic> Authenticated<A> {
     }
 }
 
-impl<A: Arithmetic> Protocol for Authenticated<A> {
+impl<A: Arithmetic> Party for Authenticated<A> {
+    type Bits = AuthenticatedBits;
+
     fn party(&self) -> (usize, usize) {
         (self.me, self.parties)
     }
@@ -45,193 +39,8 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         PARTS
     }
 
-    fn bit_parts(&self) -> usize {
-        binary::PARTS
-    }
-
-    fn has_binary(&self) -> bool {
-        true
-    }
-
-    fn summands(&self) -> usize {
-        0
-    }
-
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
-        let parts = if is_bits(domain) {
-            binary::PARTS
-        } else {
-            PARTS
-        };
-        let mut share = Share::zeros(parts, values.len());
-        self.add_clear(domain, &mut share, values)?;
-        Ok(share)
-    }
-
-    /// Party 0 adds to its summand, everybody its key times the values to its share of the MAC.
-    fn add_clear<D: Domain>(
-        &self,
-        domain: &D,
-        share: &mut Share<D::E>,
-        values: &[D::E],
-    ) -> Result<()> {
-        let share: &mut dyn Any = share;
-        let other = || EngineError::internal("a share of another domain");
-        if is_bits(domain) {
-            let share = share.downcast_mut().ok_or_else(other)?;
-            self.bits
-                .add_clear(share, &cast::<_, Vec<u64>>(values.to_vec())?)
-        } else {
-            let share = share.downcast_mut().ok_or_else(other)?;
-            self.add_public(share, &cast::<_, Vec<A::E>>(values.to_vec())?)
-        }
-    }
-
-    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        if is_bits(domain) {
-            let task = within(self.bits.random(n), bits::<A>);
-            return Ok(then(task, |_, share| known(share)));
-        }
-        self.preprocessing.randoms.need(n);
-        Ok(at_start(move |p: &mut Self| {
-            let parts = p.preprocessing.randoms.take(n)?.into();
-            Ok(ready(known(Share { parts })?))
-        }))
-    }
-
-    fn random_is_local(&self) -> bool {
-        false
-    }
-
-    fn random_local<D: Domain>(&mut self, _: &D, _: usize) -> Result<Share<D::E>> {
-        no_bits()
-    }
-
-    fn dot<D: Domain>(
-        &mut self,
-        domain: &D,
-        a: &Share<D::E>,
-        b: &Share<D::E>,
-        length: usize,
-    ) -> Result<ShareTask<Self, D::E>> {
-        if is_bits(domain) {
-            let (x, y) = (known(a.duplicate())?, known(b.duplicate())?);
-            let task = within(self.bits.and(x, y)?, bits::<A>);
-            return Ok(then(task, |_, share| known(share)));
-        }
-        let (x, y) = (known(a.duplicate())?, known(b.duplicate())?);
-        Ok(then(self.beaver(x, y, length), |_, share| known(share)))
-    }
-
-    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        if is_bits(domain) {
-            self.opens = true;
-            let task = within(self.bits.open(known(a.duplicate())?), bits::<A>);
-            return Ok(then(exposing(task), |_, values| cast(values)));
-        }
-        let task = self.open_masked(known(a.duplicate())?);
-        Ok(then(task, |_, values| cast(values)))
-    }
-
-    fn open_low<D: Domain>(&mut self, low: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        let task = self.open_low_masked(known(a.duplicate())?, low.bits(), false);
-        Ok(then(task, |_, values| cast(values)))
-    }
-
-    fn open_masked<D: Domain>(
-        &mut self,
-        low: &D,
-        a: &Share<D::E>,
-    ) -> Result<ClearTask<Self, D::E>> {
-        let task = self.open_low_masked(known(a.duplicate())?, low.bits(), true);
-        Ok(then(task, |_, values| cast(values)))
-    }
-
-    fn open_to<D: Domain>(
-        &mut self,
-        domain: &D,
-        a: &Share<D::E>,
-        receiver: usize,
-    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
-        if is_bits(domain) {
-            self.opens = true;
-            let share = known(a.duplicate())?;
-            let task = within(self.bits.open_to(share, receiver)?, bits::<A>);
-            return Ok(then(exposing(task), |_, values| {
-                values.map(|v| cast(v.to_vec())).transpose()
-            }));
-        }
-        let task = self.open_elements_to(known(a.duplicate())?, receiver)?;
-        Ok(then(task, |_, values| values.map(cast).transpose()))
-    }
-
-    fn input<D: Domain>(
-        &mut self,
-        domain: &D,
-        owner: usize,
-        n: usize,
-        values: Option<Vec<D::E>>,
-    ) -> Result<ShareTask<Self, D::E>> {
-        if is_bits(domain) {
-            let values = values.map(cast).transpose()?;
-            let task = within(self.bits.input(owner, n, values)?, bits::<A>);
-            return Ok(then(task, |_, share| known(share)));
-        }
-        let values = values.map(cast).transpose()?;
-        let task = self.input_elements(owner, n, values)?;
-        Ok(then(task, |_, share| known(share)))
-    }
-
-    /// Taken from the bits that are shared in both domains: nothing is sent online.
-    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        if is_bits(domain) {
-            return no_bits();
-        }
-        self.preprocessing.need_bits(lanes(n));
-        Ok(at_start(move |p: &mut Self| {
-            let (_, mut elements) = p.preprocessing.take_bits(lanes(n))?;
-            elements.parts.iter_mut().for_each(|part| part.truncate(n));
-            Ok(ready(known(elements)?))
-        }))
-    }
-
-    fn bit_to_arith<D: Domain>(
-        &mut self,
-        domain: &D,
-        bits: &Share<u64>,
-        n: usize,
-    ) -> Result<ShareTask<Self, D::E>> {
-        if is_bits(domain) {
-            return no_bits();
-        }
-        let task = self.convert(bits.duplicate(), n);
-        Ok(then(task, |_, share| known(share)))
-    }
-
-    fn has_edabits(&self) -> bool {
-        true
-    }
-
-    fn need_edabits<D: Domain>(&mut self, _: &D, length: usize, n: usize) {
-        if self.has_batches(length, n) {
-            self.preprocessing.need_edabits(length, 64 * lanes(n));
-        } else {
-            self.preprocessing.need_bits(lanes(length * n));
-        }
-    }
-
-    fn take_edabits<D: Domain>(&mut self, _: &D, length: usize, n: usize) -> Result<EdaBits<D::E>> {
-        let (mut elements, rows) = if self.has_batches(length, n) {
-            self.preprocessing.take_edabits(length, 64 * lanes(n))?
-        } else {
-            self.edabits_of_bits(length, n)?
-        };
-        elements.parts.iter_mut().for_each(|part| part.truncate(n));
-        Ok((known(elements)?, rows))
-    }
-
-    fn preprocess(&mut self) -> Result<Option<SendFn<Self, ()>>> {
-        preprocessing::prepare(self)
+    fn bits(&mut self) -> Result<&mut AuthenticatedBits> {
+        Ok(&mut self.bits)
     }
 
     fn prepare(&mut self) -> Result<Option<SendFn<Self, ()>>> {
@@ -239,7 +48,7 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
             return Ok(Some(task));
         }
         let full = self.verifier.pending() > verify::MOST_PENDING;
-        if (std::mem::take(&mut self.opens) || full)
+        if (std::mem::take(&mut self.bits.opens) || full)
             && let Some(task) = self.pending_check()
         {
             return Ok(Some(task));
@@ -247,40 +56,127 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         Ok(None)
     }
 
+    fn preprocess(&mut self) -> Result<Option<SendFn<Self, ()>>> {
+        preprocessing::prepare(self)
+    }
+
     fn check(&mut self) -> Option<SendFn<Self, ()>> {
-        self.exposed = false;
+        self.bits.exposed = false;
         self.pending_check()
     }
 
     fn check_before_reading(&mut self) -> Option<SendFn<Self, ()>> {
-        if self.deferred && !self.exposed {
+        if self.deferred && !self.bits.exposed {
             return None;
         }
         self.check()
     }
 
-    fn defer_checks(&mut self, deferred: bool) {
-        self.deferred = deferred;
+    fn preprocessed(&self) -> Vec<Preprocessed> {
+        let mut all = self.preprocessing.preprocessed();
+        all.extend(self.bits.preprocessed());
+        all
+    }
+}
+
+impl<A: Arithmetic> Protocol<A> for Authenticated<A> {
+    /// Party 0 adds to its summand, everybody its key times the values to its share of the MAC.
+    fn add_clear(&self, _: &A, share: &mut Share<A::E>, values: &[A::E]) -> Result<()> {
+        self.add_public(share, values)
     }
 
-    fn give_random<D: Domain>(&mut self, stored: Share<D::E>) -> Result<()> {
-        let [x, m] = two_parts(known(stored)?)?;
-        self.preprocessing.randoms.put([x, m]);
-        Ok(())
+    fn random(&mut self, _: &A, n: usize) -> Result<Step<Self, Share<A::E>>> {
+        self.preprocessing.randoms.need(n);
+        Ok(Step::Next(at_start(move |p: &mut Self| {
+            let parts = p.preprocessing.randoms.take(n)?.into();
+            Ok(ready(Share { parts }))
+        })))
     }
 
-    fn give_mask<D: Domain>(
+    fn dot(
         &mut self,
-        owner: usize,
-        stored: Share<D::E>,
-        known_there: Vec<D::E>,
-    ) -> Result<()> {
-        let [x, m] = two_parts(known(stored)?)?;
-        let elements = self.preprocessing.input(owner)?;
-        elements.put([x, m, cast(known_there)?]);
-        Ok(())
+        _: &A,
+        a: &Share<A::E>,
+        b: &Share<A::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, A::E>> {
+        Ok(self.beaver(a.duplicate(), b.duplicate(), length))
     }
 
+    fn open(&mut self, _: &A, a: &Share<A::E>) -> Result<ClearTask<Self, A::E>> {
+        Ok(self.open_elements(a.duplicate()))
+    }
+
+    fn open_low(&mut self, low: &A, a: &Share<A::E>) -> Result<ClearTask<Self, A::E>> {
+        Ok(self.open_low_elements(a.duplicate(), low.bits(), false))
+    }
+
+    fn open_masked(&mut self, low: &A, a: &Share<A::E>) -> Result<ClearTask<Self, A::E>> {
+        Ok(self.open_low_elements(a.duplicate(), low.bits(), true))
+    }
+
+    fn open_to(
+        &mut self,
+        _: &A,
+        a: &Share<A::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
+        self.open_elements_to(a.duplicate(), receiver)
+    }
+
+    fn input(
+        &mut self,
+        _: &A,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<A::E>>,
+    ) -> Result<ShareTask<Self, A::E>> {
+        self.input_elements(owner, n, values)
+    }
+
+    /// Taken from the bits that are shared in both domains: nothing is sent online.
+    fn random_bit(&mut self, _: &A, n: usize) -> Result<ShareTask<Self, A::E>> {
+        self.preprocessing.need_bits(lanes(n));
+        Ok(at_start(move |p: &mut Self| {
+            let (_, mut elements) = p.preprocessing.take_bits(lanes(n))?;
+            elements.parts.iter_mut().for_each(|part| part.truncate(n));
+            Ok(ready(elements))
+        }))
+    }
+
+    fn bit_to_arith(
+        &mut self,
+        _: &A,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, A::E>> {
+        Ok(self.convert(bits.duplicate(), n))
+    }
+
+    fn has_edabits(&self) -> bool {
+        true
+    }
+
+    fn need_edabits(&mut self, _: &A, length: usize, n: usize) {
+        if self.has_batches(length, n) {
+            self.preprocessing.need_edabits(length, 64 * lanes(n));
+        } else {
+            self.preprocessing.need_bits(lanes(length * n));
+        }
+    }
+
+    fn take_edabits(&mut self, _: &A, length: usize, n: usize) -> Result<EdaBits<A::E>> {
+        let (mut elements, rows) = if self.has_batches(length, n) {
+            self.preprocessing.take_edabits(length, 64 * lanes(n))?
+        } else {
+            self.edabits_of_bits(length, n)?
+        };
+        elements.parts.iter_mut().for_each(|part| part.truncate(n));
+        Ok((elements, rows))
+    }
+}
+
+impl<A: Arithmetic> StoredShares<A> for Authenticated<A> {
     fn mac_key(&self) -> Option<u128> {
         Some(self.key.to_u128())
     }
@@ -289,24 +185,23 @@ impl<A: Arithmetic> Protocol for Authenticated<A> {
         keys::elements(self)
     }
 
-    fn test_stored_keys<D: Domain>(&mut self, stored: &Share<D::E>) -> Result<SendFn<Self, ()>> {
-        Ok(keys::test_stored(self, known(stored.duplicate())?))
+    fn test_stored_keys(&mut self, stored: &Share<A::E>) -> Result<SendFn<Self, ()>> {
+        Ok(keys::test_stored(self, stored.duplicate()))
     }
 
-    fn preprocessed(&self) -> Vec<Preprocessed> {
-        let mut all = self.preprocessing.preprocessed();
-        all.extend(self.bits.preprocessed());
-        all
+    fn defer_checks(&mut self, deferred: bool) {
+        self.deferred = deferred;
     }
 
-    fn summand_bits<D: Domain>(
-        &self,
-        _: &D,
-        _: &Share<D::E>,
-        _: usize,
-    ) -> Result<Vec<Vec<Share<u64>>>> {
-        Err(EngineError::usage(
-            "summands of authenticated shares have no MACs of their own: convert by edaBits",
-        ))
+    fn give_random(&mut self, stored: Share<A::E>) -> Result<()> {
+        let [x, m] = two_parts(stored)?;
+        self.preprocessing.randoms.put([x, m]);
+        Ok(())
+    }
+
+    fn give_mask(&mut self, owner: usize, stored: Share<A::E>, known: Vec<A::E>) -> Result<()> {
+        let [x, m] = two_parts(stored)?;
+        self.preprocessing.input(owner)?.put([x, m, known]);
+        Ok(())
     }
 }

@@ -200,6 +200,14 @@ impl Verifiable for Replicated {
         self.opened(domain, a, Some(receiver))
     }
 
+    fn random_elements<D: Domain>(
+        &mut self,
+        domain: &D,
+        n: usize,
+    ) -> Result<Step<Self, Share<D::E>>> {
+        self.random(domain, n)
+    }
+
     /// b = b₀ ⊕ b₁ ⊕ b₂. Every b_j, which two parties know, is shared as an element without communication. Party 1 inputs w = b₀·b₁. For u = b₀ + b₁ − 2w, of
     /// which party 0 knows one summand and party 2 the other, these two input t = u·b₂, and b = u + b₂ − 2t. Two rounds, one element a party and bit.
     /// What is to be verified is w + t = b₀·b₁ + u·b₂: if w is wrong, party 1 is corrupt, then the honest parties 0 and 2 make t right, for this w; if t is wrong, w is right.
@@ -233,7 +241,7 @@ impl Verifiable for Replicated {
         domain: &D,
         n: usize,
     ) -> Result<SendFn<Self, Converted<D::E>>> {
-        let bits = self.random_local(&BITS, lanes(n))?;
+        let bits = self.drawn(&BITS, lanes(n));
         self.convert(domain, &bits, n)
     }
 }

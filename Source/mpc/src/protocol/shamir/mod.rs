@@ -27,10 +27,10 @@ pub use self::verified::MAL_SHAMIR;
 #[cfg(test)]
 pub(crate) use self::verified::MOST_DRAWS;
 pub(crate) use self::verified::open_verified;
-use super::{ClearTask, Protocol, Replicated, ShareTask, group_sums, sum_to};
+use super::{ClearTask, Party, Protocol, Replicated, ShareTask, StoredShares, group_sums, sum_to};
 use crate::adversary::{Corruption, Site, honest};
 use crate::error::{EngineError, Result};
-use crate::task::{SendFn, and_then, join, ready, then, within};
+use crate::task::{SendFn, Step, and_then, join, then, within};
 use crate::value::Share;
 
 /// Label of the streams of the replicated shares inside.
@@ -120,6 +120,23 @@ impl Shamir {
         })
     }
 
+    /// Whether subsets of parties have streams in common: then random elements need no message.
+    fn has_subsets(&self) -> bool {
+        !self.subsets.is_empty()
+    }
+
+    /// Uniform elements from these streams.
+    fn pseudorandom<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
+        if !self.has_subsets() {
+            return Err(EngineError::usage(
+                "so many parties have no common streams: random values need a round",
+            ));
+        }
+        Ok(Share {
+            parts: vec![self.prss(domain, n)?],
+        })
+    }
+
     /// Every dealer reshares its share of degree 2t; the combination at 0 has degree t.
     fn reshared<D: Domain>(
         &mut self,
@@ -144,7 +161,10 @@ impl Shamir {
     }
 }
 
-impl Protocol for Shamir {
+impl Party for Shamir {
+    /// There are none.
+    type Bits = Replicated;
+
     fn party(&self) -> (usize, usize) {
         (self.me, self.parties)
     }
@@ -153,35 +173,28 @@ impl Protocol for Shamir {
         1
     }
 
+    fn bits(&mut self) -> Result<&mut Replicated> {
+        no_bits()
+    }
+
     fn has_binary(&self) -> bool {
         false
     }
+}
 
-    fn summands(&self) -> usize {
-        0
-    }
+impl<D: Domain> StoredShares<D> for Shamir {}
 
-    fn constant<D: Domain>(&self, _: &D, values: &[D::E]) -> Result<Share<D::E>> {
-        Ok(Share {
-            parts: vec![values.to_vec()],
-        })
-    }
-
-    fn add_clear<D: Domain>(
-        &self,
-        domain: &D,
-        share: &mut Share<D::E>,
-        values: &[D::E],
-    ) -> Result<()> {
+impl<D: Domain> Protocol<D> for Shamir {
+    fn add_clear(&self, domain: &D, share: &mut Share<D::E>, values: &[D::E]) -> Result<()> {
         share.check(1, values.len())?;
         domain.add_assign(share.part_mut(0)?, values);
         Ok(())
     }
 
-    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+    fn random(&mut self, domain: &D, n: usize) -> Result<Step<Self, Share<D::E>>> {
         field_only(domain)?;
-        if self.random_is_local() {
-            return Ok(ready(self.random_local(domain, n)?));
+        if self.has_subsets() {
+            return Ok(Step::Done(self.pseudorandom(domain, n)?));
         }
         let batch = self.parties - self.threshold;
         let mut values = vec![domain.zero(); n.div_ceil(batch)];
@@ -191,30 +204,14 @@ impl Protocol for Shamir {
         );
         let dealt = self.deal_all(domain, &values, self.threshold)?;
         let domain = domain.clone();
-        Ok(then(dealt, move |p, dealt| {
+        Ok(Step::Next(then(dealt, move |p, dealt| {
             Ok(Share {
                 parts: vec![p.extract(&domain, &dealt, batch, n)?],
             })
-        }))
+        })))
     }
 
-    fn random_is_local(&self) -> bool {
-        !self.subsets.is_empty()
-    }
-
-    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
-        field_only(domain)?;
-        if !self.random_is_local() {
-            return Err(EngineError::usage(
-                "so many parties have no common streams: random values need a round",
-            ));
-        }
-        Ok(Share {
-            parts: vec![self.prss(domain, n)?],
-        })
-    }
-
-    fn dot<D: Domain>(
+    fn dot(
         &mut self,
         domain: &D,
         a: &Share<D::E>,
@@ -229,7 +226,7 @@ impl Protocol for Shamir {
             return self.reshared(domain, product);
         }
         let n = product.len();
-        if self.random_is_local() {
+        if self.has_subsets() {
             let low = self.prss(domain, n)?;
             let mut high = self.przs(domain, n)?;
             domain.add_assign(&mut high, &low);
@@ -242,7 +239,7 @@ impl Protocol for Shamir {
         }))
     }
 
-    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
+    fn open(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
         let mine = a.only()?.to_vec();
         match self.kings() {
             true => self.open_through_kings(domain, mine, self.threshold + 1),
@@ -252,7 +249,7 @@ impl Protocol for Shamir {
 
     /// t + 1 parties send their share times its Lagrange coefficient, masked by a fresh additive zero sharing: the
     /// receiver learns the sum, and nothing of the single shares.
-    fn open_to<D: Domain>(
+    fn open_to(
         &mut self,
         domain: &D,
         a: &Share<D::E>,
@@ -273,7 +270,7 @@ impl Protocol for Shamir {
         Ok(sum_to(domain, sources, receiver, mine))
     }
 
-    fn input<D: Domain>(
+    fn input(
         &mut self,
         domain: &D,
         owner: usize,
@@ -286,7 +283,7 @@ impl Protocol for Shamir {
 
     /// Three parties: random bits of replicated shares. Otherwise: r random, c = r² opened, bit = (r/√c + 1)/2 (Damgård
     /// et al., TCC 2006, §3).
-    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
+    fn random_bit(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
         field_only(domain)?;
         if let Some(replicated) = &mut self.replicated {
             let bits = within(replicated.random_bit(domain, n)?, Self::replicated);
@@ -295,21 +292,16 @@ impl Protocol for Shamir {
                 p.convert_replicated(&domain, bits)
             }));
         }
-        if self.random_is_local() {
-            let r = self.random_local(domain, n)?;
-            return self.bits_from(domain, r);
+        match self.random(domain, n)? {
+            Step::Done(r) => self.bits_from(domain, r),
+            Step::Next(r) => {
+                let domain = domain.clone();
+                Ok(and_then(r, move |p, r| p.bits_from(&domain, r)))
+            }
         }
-        let r = self.random(domain, n)?;
-        let domain = domain.clone();
-        Ok(and_then(r, move |p, r| p.bits_from(&domain, r)))
     }
 
-    fn bit_to_arith<D: Domain>(
-        &mut self,
-        _: &D,
-        _: &Share<u64>,
-        _: usize,
-    ) -> Result<ShareTask<Self, D::E>> {
+    fn bit_to_arith(&mut self, _: &D, _: &Share<u64>, _: usize) -> Result<ShareTask<Self, D::E>> {
         no_bits()
     }
 
@@ -319,7 +311,7 @@ impl Protocol for Shamir {
 
     /// Three parties: parties 0 and 1, whose shares determine x, input their summands of it as replicated shares, which
     /// are shuffled and turned back. Four rounds, 8 elements an entry.
-    fn shuffle<D: Domain>(
+    fn shuffle(
         &mut self,
         domain: &D,
         a: &Share<D::E>,
@@ -346,16 +338,5 @@ impl Protocol for Shamir {
         Ok(then(within(shuffled, Self::replicated), move |p, x| {
             p.convert_replicated(&f, x)
         }))
-    }
-
-    fn summand_bits<D: Domain>(
-        &self,
-        _: &D,
-        _: &Share<D::E>,
-        _: usize,
-    ) -> Result<Vec<Vec<Share<u64>>>> {
-        Err(EngineError::usage(
-            "shamir shares have no summands that parties know: use bit_decompose",
-        ))
     }
 }

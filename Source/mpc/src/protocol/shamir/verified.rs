@@ -193,7 +193,7 @@ impl Shamir {
                 ),
             ));
         };
-        let r = self.random_local(domain, n)?;
+        let r = self.pseudorandom(domain, n)?;
         let square = self.dot(domain, &r, &r, 1)?;
         let domain = domain.clone();
         Ok(and_then(square, move |p: &mut Self, square| {
@@ -267,6 +267,14 @@ impl Verifiable for Shamir {
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
         self.opened(domain, a, Some(receiver))
+    }
+
+    fn random_elements<D: Domain>(
+        &mut self,
+        domain: &D,
+        n: usize,
+    ) -> Result<Step<Self, Share<D::E>>> {
+        self.random(domain, n)
     }
 
     fn convert<D: Domain>(

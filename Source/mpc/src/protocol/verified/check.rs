@@ -18,7 +18,7 @@ use super::extension::{Extension, Itself};
 use super::pending::Joined;
 use super::{Product, Verifiable, Verified, inner};
 use crate::error::{Check, EngineError, Result};
-use crate::task::{SendFn, and_then, at_start, then, within};
+use crate::task::{SendFn, Step, and_then, at_start, then, within};
 use crate::value::{Share, zip};
 
 /// Wrong products pass with probability below 2^-40.
@@ -194,14 +194,12 @@ pub(super) fn with_random<P: Verifiable, A: Domain, F: Domain, V: 'static>(
     n: usize,
     f: impl FnOnce(&mut Verified<P, A>, Share<F::E>) -> Result<Task<P, A, V>> + Send + 'static,
 ) -> Task<P, A, V> {
-    at_start(move |p: &mut Verified<P, A>| {
-        if p.inner.random_is_local() {
-            let share = p.inner.random_local(&domain, n)?;
-            return f(p, share);
-        }
-        let random = within(p.inner.random(&domain, n)?, inner);
-        Ok(and_then(random, f))
-    })
+    at_start(
+        move |p: &mut Verified<P, A>| match p.inner.random_elements(&domain, n)? {
+            Step::Done(share) => f(p, share),
+            Step::Next(random) => Ok(and_then(within(random, inner), f)),
+        },
+    )
 }
 
 /// The steps that are left.

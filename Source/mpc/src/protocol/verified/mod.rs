@@ -94,7 +94,7 @@ pub(super) use self::gf64::multiply;
 pub(crate) use self::pending::Product;
 use self::pending::{MOST_BITS, MOST_PENDING, Pending};
 pub(crate) use self::unsettled::Unsettled;
-use super::{ClearTask, Protocol, ShareTask, Turn, cast};
+use super::{BITS, BitProtocol, ClearTask, Party, Protocol, ShareTask, StoredShares, Turn};
 use crate::adversary::Corruption;
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, and_then, join, then, then_maybe, within};
@@ -104,7 +104,7 @@ use crate::value::Share;
 pub(crate) type Converted<E> = (Share<E>, Vec<Product<E>>);
 
 /// A semi-honest protocol with an honest majority, whose products are right up to errors that the adversary knows.
-pub(crate) trait Verifiable: Protocol {
+pub(crate) trait Verifiable: Party {
     /// The adversary of this party.
     fn adversary(&self) -> &Corruption;
 
@@ -114,6 +114,13 @@ pub(crate) trait Verifiable: Protocol {
 
     /// The inverse of [`Verifiable::to_operand`].
     fn from_operand<D: Domain>(domain: &D, operand: &mut Share<D::E>) -> Result<()>;
+
+    /// [`Protocol::random`] in any domain.
+    fn random_elements<D: Domain>(
+        &mut self,
+        domain: &D,
+        n: usize,
+    ) -> Result<Step<Self, Share<D::E>>>;
 
     /// Shares of the sums of all parties' summands: the second half of a product. One round, one element each.
     fn reshare<D: Domain>(
@@ -228,6 +235,11 @@ fn inner<P, A: Domain>(p: &mut Verified<P, A>) -> Result<&mut P> {
     Ok(&mut p.inner)
 }
 
+/// Its bits.
+fn inner_bits<P: Verifiable, A: Domain>(p: &mut Verified<P, A>) -> Result<&mut P::Bits> {
+    p.inner.bits()
+}
+
 impl<P: Verifiable, A: Domain> Verified<P, A> {
     /// A party whose semi-honest protocol is `inner`. `private`: a stream that nobody else knows; `unsettled`: of the session.
     pub fn new(inner: P, domain: A, private: Prg, unsettled: Arc<Unsettled>) -> Self {
@@ -265,14 +277,14 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     }
 
     /// Notes products, to be verified later.
-    fn record<D: Domain>(&mut self, domain: &D, product: Product<D::E>) -> Result<()> {
-        match domain.kind() {
-            DomainKind::Bits => self.bits.push(cast(product)?),
-            kind if kind == self.domain.kind() => self.elements.push(cast(product)?),
-            kind => Err(EngineError::internal(format!(
-                "products over {kind} that nobody verifies"
-            ))),
+    fn record(&mut self, domain: &A, product: Product<A::E>) -> Result<()> {
+        if domain.kind() != self.domain.kind() {
+            return Err(EngineError::internal(format!(
+                "products over {} that nobody verifies",
+                domain.kind()
+            )));
         }
+        self.elements.push(product)
     }
 
     /// The check of the products that wait, at most so many terms of either kind as may wait, and then of the rest.
@@ -367,10 +379,20 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     }
 
     /// A task with messages of which a corrupted party may withhold one.
-    fn unsettling<V: 'static>(task: SendFn<P, V>) -> SendFn<Self, V> {
-        then(within(task, inner), |p: &mut Self, value| {
+    fn unsettling<V: 'static>(task: SendFn<Self, V>) -> SendFn<Self, V> {
+        then(task, |p: &mut Self, value| {
             p.unsettled.unsettle();
             Ok(value)
+        })
+    }
+
+    /// An input, for which openings wait.
+    fn awaited<V: 'static>(&mut self, input: SendFn<Self, V>) -> SendFn<Self, V> {
+        self.turn.inputs = true;
+        let (input, waiting) = (Self::unsettling(input), Unsettled::input(&self.unsettled));
+        Box::new(move |p, out| {
+            drop(waiting);
+            input(p, out)
         })
     }
 
@@ -387,29 +409,20 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     }
 
     /// Records the products of a conversion.
-    fn recorded<D: Domain>(
-        domain: &D,
-        converted: SendFn<P, Converted<D::E>>,
-    ) -> ShareTask<Self, D::E> {
+    fn recorded(domain: &A, converted: SendFn<P, Converted<A::E>>) -> ShareTask<Self, A::E> {
         let domain = domain.clone();
-        then(
-            Self::unsettling(converted),
-            move |p: &mut Self, converted| {
-                let (share, products) = converted;
-                for product in products {
-                    p.record(&domain, product)?;
-                }
-                Ok(share)
-            },
-        )
+        let converted = Self::unsettling(within(converted, inner));
+        then(converted, move |p: &mut Self, (share, products)| {
+            for product in products {
+                p.record(&domain, product)?;
+            }
+            Ok(share)
+        })
     }
 }
 
-impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
-    /// The check is over the engine's own ring.
-    fn multiplies_in_any_ring(&self) -> bool {
-        false
-    }
+impl<P: Verifiable, A: Domain> Party for Verified<P, A> {
+    type Bits = Self;
 
     fn party(&self) -> (usize, usize) {
         self.inner.party()
@@ -419,109 +432,13 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
         self.inner.parts()
     }
 
-    fn bit_parts(&self) -> usize {
-        self.inner.bit_parts()
+    fn bits(&mut self) -> Result<&mut Self> {
+        self.inner.bits()?;
+        Ok(self)
     }
 
     fn has_binary(&self) -> bool {
         self.inner.has_binary()
-    }
-
-    fn summands(&self) -> usize {
-        self.inner.summands()
-    }
-
-    fn constant<D: Domain>(&self, domain: &D, values: &[D::E]) -> Result<Share<D::E>> {
-        self.inner.constant(domain, values)
-    }
-
-    fn add_clear<D: Domain>(
-        &self,
-        domain: &D,
-        share: &mut Share<D::E>,
-        values: &[D::E],
-    ) -> Result<()> {
-        self.inner.add_clear(domain, share, values)
-    }
-
-    fn random<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        Ok(within(self.inner.random(domain, n)?, inner))
-    }
-
-    fn random_is_local(&self) -> bool {
-        self.inner.random_is_local()
-    }
-
-    fn random_local<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Share<D::E>> {
-        self.inner.random_local(domain, n)
-    }
-
-    fn dot<D: Domain>(
-        &mut self,
-        domain: &D,
-        a: &Share<D::E>,
-        b: &Share<D::E>,
-        length: usize,
-    ) -> Result<ShareTask<Self, D::E>> {
-        let task = Self::unsettling(self.inner.dot(domain, a, b, length)?);
-        let (x, y, domain) = (a.duplicate(), b.duplicate(), domain.clone());
-        Ok(then(task, move |p: &mut Self, result: Share<D::E>| {
-            let z = result.duplicate();
-            p.record(&domain, Product { x, y, z, length })?;
-            Ok(result)
-        }))
-    }
-
-    fn open<D: Domain>(&mut self, domain: &D, a: &Share<D::E>) -> Result<ClearTask<Self, D::E>> {
-        let opened = self.inner.open_checked(domain, a)?;
-        Ok(self.guarded(opened))
-    }
-
-    fn open_to<D: Domain>(
-        &mut self,
-        domain: &D,
-        a: &Share<D::E>,
-        receiver: usize,
-    ) -> Result<SendFn<Self, Option<Vec<D::E>>>> {
-        let opened = self.inner.open_checked_to(domain, a, receiver)?;
-        Ok(self.guarded(opened))
-    }
-
-    fn input<D: Domain>(
-        &mut self,
-        domain: &D,
-        owner: usize,
-        n: usize,
-        values: Option<Vec<D::E>>,
-    ) -> Result<ShareTask<Self, D::E>> {
-        self.turn.inputs = true;
-        let input = Self::unsettling(self.inner.input(domain, owner, n, values)?);
-        let waiting = Unsettled::input(&self.unsettled);
-        let input: ShareTask<Self, D::E> = Box::new(move |p, out| {
-            drop(waiting);
-            input(p, out)
-        });
-        if !self.inner.shares_may_disagree() {
-            return Ok(input);
-        }
-        Ok(then(input, |p: &mut Self, share: Share<D::E>| {
-            let dealt = share.duplicate();
-            p.dealt.push(cast(dealt)?);
-            Ok(share)
-        }))
-    }
-
-    fn random_bit<D: Domain>(&mut self, domain: &D, n: usize) -> Result<ShareTask<Self, D::E>> {
-        Ok(Self::recorded(domain, self.inner.random_bits(domain, n)?))
-    }
-
-    fn bit_to_arith<D: Domain>(
-        &mut self,
-        domain: &D,
-        bits: &Share<u64>,
-        n: usize,
-    ) -> Result<ShareTask<Self, D::E>> {
-        Ok(Self::recorded(domain, self.inner.convert(domain, bits, n)?))
     }
 
     fn take_turn(&mut self) -> Turn {
@@ -570,24 +487,142 @@ impl<P: Verifiable, A: Domain> Protocol for Verified<P, A> {
             check(p, out)
         }))
     }
+}
 
+impl<P: Verifiable + Protocol<A>, A: Domain> StoredShares<A> for Verified<P, A> {
     fn names_runs(&self) -> bool {
         true
     }
 
-    fn note_stored<D: Domain>(&mut self, _: &D, share: &Share<D::E>) -> Result<()> {
+    fn note_stored(&mut self, _: &A, share: &Share<A::E>) -> Result<()> {
         if self.inner.shares_may_disagree() && !share.is_empty() {
-            self.dealt.push(cast(share.duplicate())?);
+            self.dealt.push(share.duplicate());
         }
         Ok(())
     }
+}
 
-    fn summand_bits<D: Domain>(
-        &self,
-        domain: &D,
-        a: &Share<D::E>,
-        m: usize,
-    ) -> Result<Vec<Vec<Share<u64>>>> {
+impl<P: Verifiable + Protocol<A>, A: Domain> Protocol<A> for Verified<P, A> {
+    fn add_clear(&self, domain: &A, share: &mut Share<A::E>, values: &[A::E]) -> Result<()> {
+        self.inner.add_clear(domain, share, values)
+    }
+
+    fn random(&mut self, domain: &A, n: usize) -> Result<Step<Self, Share<A::E>>> {
+        Ok(self.inner.random(domain, n)?.within(inner))
+    }
+
+    fn dot(
+        &mut self,
+        domain: &A,
+        a: &Share<A::E>,
+        b: &Share<A::E>,
+        length: usize,
+    ) -> Result<ShareTask<Self, A::E>> {
+        let task = Self::unsettling(within(self.inner.dot(domain, a, b, length)?, inner));
+        let (x, y, domain) = (a.duplicate(), b.duplicate(), domain.clone());
+        Ok(then(task, move |p: &mut Self, result: Share<A::E>| {
+            let z = result.duplicate();
+            p.record(&domain, Product { x, y, z, length })?;
+            Ok(result)
+        }))
+    }
+
+    /// The check is over the engine's own ring.
+    fn multiplies_in_any_ring(&self) -> bool {
+        false
+    }
+
+    fn open(&mut self, domain: &A, a: &Share<A::E>) -> Result<ClearTask<Self, A::E>> {
+        let opened = self.inner.open_checked(domain, a)?;
+        Ok(self.guarded(opened))
+    }
+
+    fn open_to(
+        &mut self,
+        domain: &A,
+        a: &Share<A::E>,
+        receiver: usize,
+    ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
+        let opened = self.inner.open_checked_to(domain, a, receiver)?;
+        Ok(self.guarded(opened))
+    }
+
+    fn input(
+        &mut self,
+        domain: &A,
+        owner: usize,
+        n: usize,
+        values: Option<Vec<A::E>>,
+    ) -> Result<ShareTask<Self, A::E>> {
+        let input = within(self.inner.input(domain, owner, n, values)?, inner);
+        let input = self.awaited(input);
+        if !self.inner.shares_may_disagree() {
+            return Ok(input);
+        }
+        Ok(then(input, |p: &mut Self, share: Share<A::E>| {
+            p.dealt.push(share.duplicate());
+            Ok(share)
+        }))
+    }
+
+    fn random_bit(&mut self, domain: &A, n: usize) -> Result<ShareTask<Self, A::E>> {
+        Ok(Self::recorded(domain, self.inner.random_bits(domain, n)?))
+    }
+
+    fn bit_to_arith(
+        &mut self,
+        domain: &A,
+        bits: &Share<u64>,
+        n: usize,
+    ) -> Result<ShareTask<Self, A::E>> {
+        Ok(Self::recorded(domain, self.inner.convert(domain, bits, n)?))
+    }
+
+    fn summands(&self) -> usize {
+        self.inner.summands()
+    }
+
+    fn summand_bits(&self, domain: &A, a: &Share<A::E>, m: usize) -> Result<Vec<Vec<Share<u64>>>> {
         self.inner.summand_bits(domain, a, m)
+    }
+}
+
+/// Bits of the semi-honest protocol, whose ANDs are recorded.
+impl<P: Verifiable, A: Domain> BitProtocol for Verified<P, A> {
+    fn bit_parts(&self) -> usize {
+        self.inner.parts()
+    }
+
+    fn add_clear_bits(&mut self, share: &mut Share<u64>, values: &[u64]) -> Result<()> {
+        self.inner.bits()?.add_clear_bits(share, values)
+    }
+
+    fn random_bits(&mut self, lanes: usize) -> Result<Step<Self, Share<u64>>> {
+        Ok(self.inner.bits()?.random_bits(lanes)?.within(inner_bits))
+    }
+
+    fn and(&mut self, a: &Share<u64>, b: &Share<u64>) -> Result<ShareTask<Self, u64>> {
+        let task = within(self.inner.bits()?.and(a, b)?, inner_bits);
+        let (x, y) = (a.duplicate(), b.duplicate());
+        Ok(then(Self::unsettling(task), |p: &mut Self, z| {
+            let result = z.duplicate();
+            p.bits.push(Product { x, y, z, length: 1 })?;
+            Ok(result)
+        }))
+    }
+
+    fn open_bits(&mut self, a: &Share<u64>) -> Result<ClearTask<Self, u64>> {
+        let opened = self.inner.open_checked(&BITS, a)?;
+        Ok(self.guarded(opened))
+    }
+
+    fn input_bits(
+        &mut self,
+        owner: usize,
+        lanes: usize,
+        values: Option<Vec<u64>>,
+    ) -> Result<ShareTask<Self, u64>> {
+        let input = self.inner.bits()?.input_bits(owner, lanes, values)?;
+        Ok(self.awaited(within(input, inner_bits)))
     }
 }

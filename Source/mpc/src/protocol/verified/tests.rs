@@ -28,7 +28,7 @@ use crate::engine::Engine;
 use crate::error::{Check, EngineError, Result};
 use crate::graph::Handle;
 use crate::ops::Computation;
-use crate::protocol::{Replicated, Shamir, SubsetStream, subsets};
+use crate::protocol::{Protocol, Replicated, Shamir, SubsetStream, subsets};
 use crate::session::{EngineOptions, Session};
 
 /// 60 bits.
@@ -178,7 +178,7 @@ impl Setting {
         }
     }
 
-    fn computation<P: Verifiable, D: Domain>(
+    fn computation<P: Verifiable + Protocol<D>, D: Domain>(
         &self,
         session: &Session,
         party: P,

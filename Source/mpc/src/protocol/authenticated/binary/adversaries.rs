@@ -474,6 +474,8 @@ fn other_keys_towards_another_peer_are_noticed() {
             key: Zeroizing::new(key),
             private: Prg::from_os().unwrap(),
             verifier: Verifier::default(),
+            opens: false,
+            exposed: false,
             guard: std::sync::Arc::default(),
             preprocessing: Preprocessing::new(parties),
             adversary: honest(),

@@ -37,8 +37,7 @@ use zeroize::Zeroizing;
 use crate::adversary::{Corruption, Site};
 use crate::error::{EngineError, Result};
 use crate::guard::Guard;
-use crate::protocol::Preprocessed;
-use crate::protocol::{BITS, Channel};
+use crate::protocol::{BITS, BitProtocol, Channel, ClearTask, Preprocessed, ShareTask};
 use crate::task::{SendFn, Step, and_then, at_start, join, ready, then};
 use crate::value::{Share, zip};
 use openings::open;
@@ -70,6 +69,10 @@ pub struct AuthenticatedBits {
     /// Known to us alone.
     private: Prg,
     verifier: Verifier,
+    /// Whether the program opens bits or elements in the next round.
+    pub(super) opens: bool,
+    /// Whether bits or elements were opened that must be verified before they are read.
+    pub(super) exposed: bool,
     /// The session's guard. It is informed when our sums of a MAC check are open, and when they were right.
     pub(crate) guard: Arc<Guard>,
     preprocessing: Preprocessing,
@@ -117,6 +120,8 @@ impl AuthenticatedBits {
             key,
             private,
             verifier: Verifier::default(),
+            opens: false,
+            exposed: false,
             guard: Arc::default(),
             preprocessing: Preprocessing::new(parties),
             adversary,
@@ -157,16 +162,6 @@ impl AuthenticatedBits {
             BITS.add_assign(shares, &draw);
         }
         Ok(())
-    }
-
-    /// The share of public bits.
-    ///
-    /// # Errors
-    /// None at present.
-    pub fn constant(&self, values: &[u64]) -> Result<Share<u64>> {
-        let mut share = Share::zeros(PARTS, values.len());
-        self.add_clear(&mut share, values)?;
-        Ok(share)
     }
 
     /// Adds public bits: party 0 to its share of the bits, everybody values·Δ_i to its share of the MACs.
@@ -334,7 +329,7 @@ impl AuthenticatedBits {
         (!checked).then(|| and_then(leaky::task(leaky::BLOCK), |_, _| Ok(verify::check())))
     }
 
-    /// As [`crate::protocol::Protocol::prepare`]; also verifies when much was opened, which bounds memory.
+    /// As [`crate::protocol::Party::prepare`]; also verifies when much was opened, which bounds memory.
     ///
     /// # Errors
     /// None at present.
@@ -361,6 +356,43 @@ impl AuthenticatedBits {
     /// Correlated randomness made and used so far.
     pub fn preprocessed(&self) -> Vec<Preprocessed> {
         self.preprocessing.preprocessed()
+    }
+}
+
+impl BitProtocol for AuthenticatedBits {
+    fn bit_parts(&self) -> usize {
+        PARTS
+    }
+
+    fn add_clear_bits(&mut self, share: &mut Share<u64>, values: &[u64]) -> Result<()> {
+        self.add_clear(share, values)
+    }
+
+    fn random_bits(&mut self, lanes: usize) -> Result<Step<Self, Share<u64>>> {
+        Ok(Step::Next(self.random(lanes)))
+    }
+
+    fn and(&mut self, a: &Share<u64>, b: &Share<u64>) -> Result<ShareTask<Self, u64>> {
+        self.and(a.duplicate(), b.duplicate())
+    }
+
+    /// Bits that the program opens are verified before they are read.
+    fn open_bits(&mut self, a: &Share<u64>) -> Result<ClearTask<Self, u64>> {
+        self.opens = true;
+        let task = open(a.duplicate());
+        Ok(at_start(|p: &mut Self| {
+            p.exposed = true;
+            Ok(task)
+        }))
+    }
+
+    fn input_bits(
+        &mut self,
+        owner: usize,
+        lanes: usize,
+        values: Option<Vec<u64>>,
+    ) -> Result<ShareTask<Self, u64>> {
+        self.input(owner, lanes, values)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use keyquorum_math::{BitLanes, Z2k64, Z2k128};
+use keyquorum_math::Z2k128;
 use keyquorum_net::local_mesh;
 
 use super::super::mixed::Mixed;
@@ -11,7 +11,7 @@ use super::super::private::Private;
 use super::super::{Authenticated, MAC_BITS, PARTS, binary};
 use crate::adversary::honest;
 use crate::error::{EngineError, Result};
-use crate::protocol::Protocol;
+use crate::protocol::{BitProtocol, Protocol};
 use crate::round::Outbox;
 use crate::session::{EngineOptions, Session};
 use crate::task::SendFn;
@@ -64,14 +64,11 @@ fn missing_parts_blocked_public_values_for_shares_of_another_shape() {
         assert_eq!(p.verifier.pending(), 0);
         for (parts, n) in [(binary::PARTS, 2), (binary::PARTS - 1, 3), (PARTS, 3)] {
             let mut share = Share::zeros(parts, n);
-            assert!(internal(p.add_clear(&BitLanes, &mut share, &[1, 2, 3])));
+            assert!(internal(p.bits.add_clear_bits(&mut share, &[1, 2, 3])));
         }
-        // Of a domain that is not the protocol's.
-        let other = Z2k64::new(64).unwrap();
-        assert!(internal(p.constant(&other, &[1, 2, 3])));
         let constant = p.constant(&domain, &[1, 2, 3]).unwrap();
         constant.check(PARTS, 3).unwrap();
-        let bits = p.constant(&BitLanes, &[1, 2, 3]).unwrap();
+        let bits = p.bits.constant_bits(&[1, 2, 3]).unwrap();
         bits.check(binary::PARTS, 3).unwrap();
     });
 }
