@@ -235,7 +235,10 @@ impl Engine {
         // A recording holds no secrets.
         self.unrecorded(py, "mac_key", |_| Ok(()))?;
         let bytes = self.mac_key.map(|key| Zeroizing::new(key.to_le_bytes()));
-        Ok(bytes.map(|bytes| PyBytes::new(py, bytes.get(..self.element_bytes).unwrap_or_default())))
+        Ok(
+            bytes
+                .map(|bytes| PyBytes::new(py, bytes.get(..self.element_bytes).unwrap_or_default())),
+        )
     }
 
     /// `Z2^k` or `F_q`.
