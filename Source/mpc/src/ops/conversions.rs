@@ -19,7 +19,8 @@ impl<P: Protocol<D>, D: Domain> Computation<P, D> {
             self.graph.bind((length as u64) << 48 ^ n as u64);
             self.protocol.need_edabits(&d, length, n);
             self.preprocess()?;
-            let (elements, rows) = self.protocol.take_edabits(&d, length, n)?;
+            let taken = self.protocol.take_edabits(&d, length, n);
+            let (elements, rows) = self.graph.note_failure(taken)?;
             let number = self.graph.insert(Value::Secret(elements), Kind::Secret, n);
             let row = |bits| {
                 self.graph

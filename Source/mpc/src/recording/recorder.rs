@@ -212,6 +212,9 @@ impl Recorder {
         operands: &Operands<'_>,
         recorded: &[Option<NumbersId>],
     ) -> Result<(Option<ValueId>, Vec<ValueId>, Vec<NumbersId>)> {
+        if recorded.len() != operands.numbers.len() {
+            return Err(EngineError::usage("a slot is missing for some numbers"));
+        }
         let target = operands.target.as_ref();
         let target = target.map(|a| self.slot_of(engine, a)).transpose()?;
         let values = operands.values.iter().map(|a| self.slot_of(engine, a));

@@ -32,7 +32,7 @@ class FhewTexts(SeededTexts[FhewKeyInfo, FhewParameters]):
         ]
 
     def noise(self, info: FhewKeyInfo) -> str:
-        return info.noise_plan.text()
+        return f", noise: {info.noise_plan.text()}"
 
     def made(self, key: str, folder: Path, info: FhewKeyInfo) -> tuple[list[str], Plain]:
         plan = info.noise_plan

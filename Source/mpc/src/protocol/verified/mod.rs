@@ -508,7 +508,12 @@ impl<P: Verifiable + Protocol<A>, A: Domain> Protocol<A> for Verified<P, A> {
     }
 
     fn random(&mut self, domain: &A, n: usize) -> Result<Step<Self, Share<A::E>>> {
-        Ok(self.inner.random(domain, n)?.within(inner))
+        match self.inner.random(domain, n)? {
+            Step::Done(share) => Ok(Step::Done(share)),
+            Step::Next(_) => Err(EngineError::internal(
+                "random elements that parties deal, which nothing verifies",
+            )),
+        }
     }
 
     fn dot(
@@ -587,6 +592,18 @@ impl<P: Verifiable + Protocol<A>, A: Domain> Protocol<A> for Verified<P, A> {
     }
 }
 
+impl<P: Verifiable, A: Domain> Verified<P, A> {
+    /// Shares of bits are not verified as dealt elements are.
+    fn require_bits_that_agree(&self) -> Result<()> {
+        if self.inner.shares_may_disagree() {
+            return Err(EngineError::internal(
+                "bits whose shares may belong to no value",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Bits of the semi-honest protocol, whose ANDs are recorded.
 impl<P: Verifiable, A: Domain> BitProtocol for Verified<P, A> {
     fn bit_parts(&self) -> usize {
@@ -602,6 +619,7 @@ impl<P: Verifiable, A: Domain> BitProtocol for Verified<P, A> {
     }
 
     fn and(&mut self, a: &Share<u64>, b: &Share<u64>) -> Result<ShareTask<Self, u64>> {
+        self.require_bits_that_agree()?;
         let task = within(self.inner.bits()?.and(a, b)?, inner_bits);
         let (x, y) = (a.duplicate(), b.duplicate());
         Ok(then(Self::unsettling(task), |p: &mut Self, z| {
@@ -622,6 +640,7 @@ impl<P: Verifiable, A: Domain> BitProtocol for Verified<P, A> {
         lanes: usize,
         values: Option<Vec<u64>>,
     ) -> Result<ShareTask<Self, u64>> {
+        self.require_bits_that_agree()?;
         let input = self.inner.bits()?.input_bits(owner, lanes, values)?;
         Ok(self.awaited(within(input, inner_bits)))
     }
