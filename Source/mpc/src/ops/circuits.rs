@@ -122,7 +122,7 @@ impl Evaluation {
             false => None,
         };
         let mut made = Self {
-            rows: vec![vec![vec![0; width]; circuit.places()]; bits.bit_parts()],
+            rows: vec![vec![vec![0; width]; circuit.places()]; bits.bit_parts()?],
             layout,
             ones,
             circuit,

@@ -128,7 +128,7 @@ impl<P: Protocol<D>, D: Domain> Computation<P, D> {
                 parts: vec![Vec::new(); p.parts()],
             };
             let bit_parts = match kind {
-                Kind::SecretBits => p.bits()?.bit_parts(),
+                Kind::SecretBits => p.bits()?.bit_parts()?,
                 _ => 0,
             };
             let mut bits = Share {

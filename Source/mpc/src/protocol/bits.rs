@@ -10,11 +10,14 @@ use crate::value::Share;
 /// A protocol, or the part of one, that computes on packed bits: vectors of lanes of 64 bits.
 pub trait BitProtocol: Sized + Send + 'static {
     /// Component vectors of a share.
-    fn bit_parts(&self) -> usize;
+    ///
+    /// # Errors
+    /// As [`super::Party::bits`].
+    fn bit_parts(&mut self) -> Result<usize>;
 
     /// The share of public bits.
     fn constant_bits(&mut self, values: &[u64]) -> Result<Share<u64>> {
-        let mut share = Share::zeros(self.bit_parts(), values.len());
+        let mut share = Share::zeros(self.bit_parts()?, values.len());
         self.add_clear_bits(&mut share, values)?;
         Ok(share)
     }
@@ -47,8 +50,8 @@ pub trait BitProtocol: Sized + Send + 'static {
 pub trait BitsAsElements: Protocol<BitLanes> {}
 
 impl<P: BitsAsElements> BitProtocol for P {
-    fn bit_parts(&self) -> usize {
-        self.parts()
+    fn bit_parts(&mut self) -> Result<usize> {
+        Ok(self.parts())
     }
 
     fn add_clear_bits(&mut self, share: &mut Share<u64>, values: &[u64]) -> Result<()> {

@@ -412,8 +412,8 @@ impl<A: Arithmetic> Protocol<A> for Additive<A> {
 }
 
 impl<A: Arithmetic> BitProtocol for Additive<A> {
-    fn bit_parts(&self) -> usize {
-        1
+    fn bit_parts(&mut self) -> Result<usize> {
+        Ok(1)
     }
 
     fn add_clear_bits(&mut self, share: &mut Share<u64>, values: &[u64]) -> Result<()> {

@@ -12,7 +12,9 @@ use crate::descriptor::{
 };
 use crate::error::{Check, EngineError, Result, invalid};
 use crate::protocol::opening::Opening;
-use crate::protocol::verified::{Converted, Product, Verifiable, Verified, witness, witness_bytes};
+use crate::protocol::verified::{
+    Converted, Product, Verifiable, VerifiableBits, Verified, witness, witness_bytes,
+};
 use crate::protocol::{BITS, ClearTask, Protocol, ShareTask, lane_bits, lanes};
 use crate::task::{SendFn, Step, and_then, join, then};
 use crate::value::{Share, zip};
@@ -145,6 +147,12 @@ impl Replicated {
                 Ok(Step::Done(Some(sum)))
             }))
         }))
+    }
+}
+
+impl VerifiableBits for Replicated {
+    fn open_bits_checked(&mut self, a: &Share<u64>) -> Result<ClearTask<Self, u64>> {
+        self.open_checked(&BITS, a)
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) use self::gf64::multiply;
 pub(crate) use self::pending::Product;
 use self::pending::{MOST_BITS, MOST_PENDING, Pending};
 pub(crate) use self::unsettled::Unsettled;
-use super::{BITS, BitProtocol, ClearTask, Party, Protocol, ShareTask, StoredShares, Turn};
+use super::{BitProtocol, ClearTask, Party, Protocol, ShareTask, StoredShares, Turn};
 use crate::adversary::Corruption;
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, and_then, join, then, then_maybe, within};
@@ -103,8 +103,17 @@ use crate::value::Share;
 /// A share of elements that were bits, and the products by which it was made.
 pub(crate) type Converted<E> = (Share<E>, Vec<Product<E>>);
 
+/// The part of a [`Verifiable`] protocol that computes on packed bits.
+pub(crate) trait VerifiableBits: BitProtocol {
+    /// [`Verifiable::open_checked`] of packed bits.
+    ///
+    /// # Errors
+    /// As there.
+    fn open_bits_checked(&mut self, a: &Share<u64>) -> Result<ClearTask<Self, u64>>;
+}
+
 /// A semi-honest protocol with an honest majority, whose products are right up to errors that the adversary knows.
-pub(crate) trait Verifiable: Party {
+pub(crate) trait Verifiable: Party<Bits: VerifiableBits> {
     /// The adversary of this party.
     fn adversary(&self) -> &Corruption;
 
@@ -365,9 +374,8 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
     }
 
     /// An opening, which never goes out before everything that it may depend on was verified, and every party has received it.
-    fn guarded<V: 'static>(&mut self, opened: SendFn<P, V>) -> SendFn<Self, V> {
+    fn guarded<V: 'static>(&mut self, opened: SendFn<Self, V>) -> SendFn<Self, V> {
         self.turn.opens = true;
-        let opened = within(opened, inner);
         Box::new(move |p: &mut Self, out| {
             if !p.opens || p.pending() > 0 || p.is_unsettled() {
                 return Err(EngineError::internal(
@@ -539,7 +547,7 @@ impl<P: Verifiable + Protocol<A>, A: Domain> Protocol<A> for Verified<P, A> {
 
     fn open(&mut self, domain: &A, a: &Share<A::E>) -> Result<ClearTask<Self, A::E>> {
         let opened = self.inner.open_checked(domain, a)?;
-        Ok(self.guarded(opened))
+        Ok(self.guarded(within(opened, inner)))
     }
 
     fn open_to(
@@ -549,7 +557,7 @@ impl<P: Verifiable + Protocol<A>, A: Domain> Protocol<A> for Verified<P, A> {
         receiver: usize,
     ) -> Result<SendFn<Self, Option<Vec<A::E>>>> {
         let opened = self.inner.open_checked_to(domain, a, receiver)?;
-        Ok(self.guarded(opened))
+        Ok(self.guarded(within(opened, inner)))
     }
 
     fn input(
@@ -606,8 +614,8 @@ impl<P: Verifiable, A: Domain> Verified<P, A> {
 
 /// Bits of the semi-honest protocol, whose ANDs are recorded.
 impl<P: Verifiable, A: Domain> BitProtocol for Verified<P, A> {
-    fn bit_parts(&self) -> usize {
-        self.inner.parts()
+    fn bit_parts(&mut self) -> Result<usize> {
+        self.inner.bits()?.bit_parts()
     }
 
     fn add_clear_bits(&mut self, share: &mut Share<u64>, values: &[u64]) -> Result<()> {
@@ -630,8 +638,8 @@ impl<P: Verifiable, A: Domain> BitProtocol for Verified<P, A> {
     }
 
     fn open_bits(&mut self, a: &Share<u64>) -> Result<ClearTask<Self, u64>> {
-        let opened = self.inner.open_checked(&BITS, a)?;
-        Ok(self.guarded(opened))
+        let opened = self.inner.bits()?.open_bits_checked(a)?;
+        Ok(self.guarded(within(opened, inner_bits)))
     }
 
     fn input_bits(

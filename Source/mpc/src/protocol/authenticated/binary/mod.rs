@@ -360,8 +360,8 @@ impl AuthenticatedBits {
 }
 
 impl BitProtocol for AuthenticatedBits {
-    fn bit_parts(&self) -> usize {
-        PARTS
+    fn bit_parts(&mut self) -> Result<usize> {
+        Ok(PARTS)
     }
 
     fn add_clear_bits(&mut self, share: &mut Share<u64>, values: &[u64]) -> Result<()> {
