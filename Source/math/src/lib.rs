@@ -1,4 +1,4 @@
-//! The arithmetic of KeyQuorum: domains, the negacyclic NTT, products modulo X^n + 1, bit
+//! The arithmetic of KeyQuorum: domains, the negacyclic NTT, transforms modulo cyclotomic polynomials, products modulo X^n + 1, bit
 //! packing and the pseudorandom generator. No I/O, no protocols.
 //!
 //! A *domain* is the ring that shares live in: [`BitLanes`] (64 bits a lane), [`Z2k64`] and
@@ -10,6 +10,7 @@
 
 pub mod bits;
 mod codec;
+mod cyclotomic;
 mod domain;
 pub mod fhew;
 mod lanes;
@@ -26,6 +27,7 @@ mod z2k;
 mod zq;
 mod zq128;
 
+pub use cyclotomic::{CyclotomicError, CyclotomicTables};
 pub use domain::{DecodeError, Domain, DomainError, DomainKind, InternalError, ParseDomainError};
 pub use lanes::BitLanes;
 pub use mask::{mask_of, masks_of};

@@ -100,10 +100,16 @@ impl NttTables {
     ///
     /// [`NttError`] if `q` is no odd prime below 2^62 or not 1 modulo 2n, or `n` is out of range.
     pub fn new(q: u64, n: usize) -> Result<Self, NttError> {
-        let field = Zq::new(q)?;
+        Zq::new(q)?;
         if !n.is_power_of_two() || !(2..=32768).contains(&n) {
             return Err(NttError::Degree { n });
         }
+        Self::of_degree(q, n)
+    }
+
+    /// The same for any power of two from 2 on: convolutions of this crate are longer than the polynomials of ring elements.
+    pub(crate) fn of_degree(q: u64, n: usize) -> Result<Self, NttError> {
+        let field = Zq::new(q)?;
         let psi = smallest_root(&field, n).ok_or(NttError::NoRoot { q, n })?;
         let psi_inverse = field.pow(psi, q - 2);
         let n_inverse = field.pow(field.from_u128(n as u128), q - 2);

@@ -1,6 +1,6 @@
 //! Vector arithmetic modulo primes, and the NTT in SEAL's order.
 
-use keyquorum_math::{Domain, NttTables, Zq, ntt};
+use keyquorum_math::{CyclotomicTables, Domain, NttTables, Zq, ntt};
 use numpy::{PyArray1, PyReadonlyArray1, ToPyArray};
 use pyo3::prelude::*;
 
@@ -60,6 +60,63 @@ impl Ntt {
         py.detach(|| self.tables.inverse_all(&mut v))
             .map_err(|e| usage(e.to_string()))?;
         Ok(PyArray1::from_vec(py, v))
+    }
+}
+
+/// The transform of polynomials modulo the cyclotomic polynomial of order m, over one prime.
+#[pyclass(module = "keyquorum._engine", frozen)]
+pub struct Cyclotomic {
+    tables: CyclotomicTables,
+}
+
+#[pymethods]
+impl Cyclotomic {
+    /// Tables for prime `q` ≡ 1 modulo m, and modulo the length of the convolution twice.
+    #[new]
+    fn new(py: Python<'_>, q: u64, m: usize) -> PyResult<Self> {
+        let tables = py
+            .detach(|| CyclotomicTables::new(q, m))
+            .map_err(|e| usage(e.to_string()))?;
+        Ok(Self { tables })
+    }
+
+    /// Coefficients of a polynomial, phi(m).
+    #[getter]
+    fn degree(&self) -> usize {
+        self.tables.degree()
+    }
+
+    /// The primitive m-th root of unity.
+    #[getter]
+    fn root(&self) -> u64 {
+        self.tables.root()
+    }
+
+    /// Coefficients to values at the primitive m-th roots of unity, for each block of phi(m) words.
+    fn forward<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
+        let mut v = contiguous(&a)?.to_vec();
+        reduced(&v, self.tables.modulus())?;
+        py.detach(|| self.tables.forward_all(&mut v))
+            .map_err(|e| usage(e.to_string()))?;
+        Ok(PyArray1::from_vec(py, v))
+    }
+
+    /// Values to coefficients, for each block of phi(m) words.
+    fn inverse<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
+        let mut v = contiguous(&a)?.to_vec();
+        reduced(&v, self.tables.modulus())?;
+        py.detach(|| self.tables.inverse_all(&mut v))
+            .map_err(|e| usage(e.to_string()))?;
+        Ok(PyArray1::from_vec(py, v))
+    }
+
+    /// The values of a(X^t) from those of a(X), for each block of phi(m) words.
+    fn automorphism<'py>(&self, py: Python<'py>, a: Words<'py>, t: u64) -> PyResult<Out<'py>> {
+        let out = self
+            .tables
+            .automorphism(contiguous(&a)?, t)
+            .map_err(|e| usage(e.to_string()))?;
+        Ok(PyArray1::from_vec(py, out))
     }
 }
 
@@ -171,6 +228,7 @@ fn expand_aes_ctr<'py>(
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Ntt>()?;
+    m.add_class::<Cyclotomic>()?;
     m.add_function(wrap_pyfunction!(mulmod, m)?)?;
     m.add_function(wrap_pyfunction!(addmod, m)?)?;
     m.add_function(wrap_pyfunction!(submod, m)?)?;
