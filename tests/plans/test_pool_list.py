@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from keyquorum.model.errors import PoolError, PoolLost
 from keyquorum.plans.pool_list import Chunk, ChunkList, read_pool
-from keyquorum.plans.pool_store import Claim, PoolStore, pool_status
+from keyquorum.plans.pool_store import Claim, PoolStore, drop_pool, pool_status
 from keyquorum.plans.pools import judge
 from keyquorum.sharing.variants import Preprocessing, Section
 
@@ -73,9 +73,27 @@ def test_a_list_of_an_earlier_build_is_read_and_its_used_chunks_are_dropped(tmp_
     store.close()
     found = read_pool(tmp_path / "p")
     assert found is not None and (found.chunks.gone, found.chunks.gone_items, found.chunks.number) == (1, 4, 4)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 3}))
-    with pytest.raises(PoolLost, match="of version 3, this build reads 1 and 2"):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 4}))
+    with pytest.raises(PoolLost, match="of version 4, this build reads 1 to 3"):
         opened(tmp_path)
+
+
+def test_a_pool_of_an_earlier_build_is_used_only_where_its_items_have_the_same_bytes(tmp_path: Path) -> None:
+    """Since version 3 numbers of other lengths than 1, 8, 16, 32 and 64 bits are stored without their upper bits."""
+    for bits in (1, 16, 9, 62):
+        store = PoolStore(tmp_path / str(bits), KIND, [Section(3, bits)], 1)
+        store.start("id")
+        store.close()
+        path = tmp_path / str(bits) / "pool.json"
+        data = json.loads(path.read_text())
+        path.write_text(json.dumps({**data, "version": 2}))
+        if bits in (1, 16):
+            PoolStore(tmp_path / str(bits), KIND, [Section(3, bits)], 1).close()
+            continue
+        with pytest.raises(PoolLost, match="an earlier build made this pool, whose items take more room: keyquorum pool drop at every party"):
+            PoolStore(tmp_path / str(bits), KIND, [Section(3, bits)], 1)
+        assert json.loads(path.read_text())["version"] == 2, "left as it is"
+        drop_pool(tmp_path / str(bits))
 
 
 def test_members_agree_whether_used_chunks_are_listed_or_not() -> None:

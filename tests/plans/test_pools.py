@@ -124,7 +124,7 @@ def test_material_with_macs_across_chunks(tmp_path: Path) -> None:
 
 
 def test_packing() -> None:
-    rng, sections = np.random.default_rng(1), [Section(1, 64), Section(5, 1), Section(3, 9), Section(2, 6)]
+    rng, sections = np.random.default_rng(1), [Section(1, 64), Section(5, 1), Section(3, 9), Section(2, 6), Section(2, 62), Section(1, 16)]
     material = [rng.integers(0, 1 << s.bits, (2, s.rows, 21), dtype=np.uint64, endpoint=False) if s.bits < 64 else
                 rng.integers(0, 2**64 - 1, (2, s.rows, 21), dtype=np.uint64) for s in sections]  # fmt: skip
     data = pack(material, sections)
@@ -134,6 +134,7 @@ def test_packing() -> None:
         assert all(words.flags.aligned and words.base is None for words in stored)  # where one begins depends on those before
         got = items_of(stored, sections, start, stop)
         assert all(np.array_equal(g, m[:, :, start:stop]) for g, m in zip(got, material, strict=True))
+    assert 8 * packed_bytes(sections, 1, 4096) == 4096 * sum(s.rows * s.bits for s in sections)
 
 
 def report(**changes: Any) -> Report:

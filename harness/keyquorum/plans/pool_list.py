@@ -14,8 +14,8 @@ from pathlib import Path
 from keyquorum.model.errors import PoolLost
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 
-VERSION = 2
-"""Of ``pool.json``. Files of version 1 have no ``version``, and list all chunks."""
+VERSION = 3
+"""Of ``pool.json``. Files of version 1 have no ``version``, and list all chunks. Before version 3 items had whole integers in place of planes of bits."""
 NO_CHAIN = bytes(32).hex()
 
 
@@ -104,6 +104,7 @@ class PoolList:
     id: str
     kind: Json
     chunks: ChunkList
+    version: int = VERSION
 
 
 def read_pool(folder: Path) -> PoolList | None:
@@ -123,14 +124,15 @@ def _read(data: Json) -> PoolList:
         raise ValueError("missing entries")
     if not all(is_hex(chunk.id, 32) and is_count(chunk.count, 1) for chunk in chunks):
         raise ValueError("a chunk has no proper id or count")
-    if data.get("version", 1) == 1:
-        return PoolList(data["id"], data["kind"], ChunkList(chunks))
+    version = data.get("version", 1)
+    if version == 1:
+        return PoolList(data["id"], data["kind"], ChunkList(chunks), version)
     gone = data["gone"]
-    if data["version"] != VERSION:
-        raise ValueError(f"of version {data['version']}, this build reads 1 and {VERSION}")
+    if version not in (2, VERSION):
+        raise ValueError(f"of version {version}, this build reads 1 to {VERSION}")
     if not (is_count(gone["chunks"]) and is_count(gone["items"], gone["chunks"]) and is_hex(gone["chain"], 64)):
         raise ValueError("no proper sum of the chunks that are gone")
-    return PoolList(data["id"], data["kind"], ChunkList(chunks, gone["chunks"], gone["items"], gone["chain"]))
+    return PoolList(data["id"], data["kind"], ChunkList(chunks, gone["chunks"], gone["items"], gone["chain"]), version)
 
 
 __all__ = ["Chunk", "ChunkList", "PoolList", "read_pool"]

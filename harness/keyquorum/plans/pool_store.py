@@ -37,6 +37,10 @@ from keyquorum.sharing.variants import Preprocessing, Section
 from .pool_list import Chunk, ChunkList, read_pool
 
 Words = NDArray[np.uint64]
+UNPACKED_AT_A_TIME = 1 << 16
+"""Integers of planes that are put together at a time: they stay in the cache."""
+FIRST_IN_PLANES = 3
+"""Version of ``pool.json`` since which integers of other lengths than 1, 8, 16, 32 and 64 bits are stored in planes."""
 MOST_DROPS = 100
 """Times that a lock is opened again because the pool was dropped in between."""
 
@@ -71,20 +75,56 @@ def _section_type(bits: int) -> Any:
     return next(t for t, size in (("<u1", 8), ("<u2", 16), ("<u4", 32), ("<u8", 64)) if bits <= size)
 
 
+def _whole(bits: int) -> bool:
+    """Whether integers of so many bits are stored as they are in memory, not in planes."""
+    return bits in (8, 16, 32, 64)
+
+
+def _row_bytes(bits: int, columns: int) -> int:
+    """Bytes of a row of so many integers: a plane of each whole byte of theirs, and a plane of each bit above, eight integers to a byte."""
+    return bits // 8 * columns + bits % 8 * -(-columns // 8)
+
+
+def _planes(words: Words, bits: int) -> bytes:
+    """Integers [parts, rows, columns] in planes (:func:`_row_bytes`), the lowest first, row after row."""
+    whole = [(words >> np.uint64(8 * i)).astype(np.uint8) for i in range(bits // 8)]
+    above = [np.packbits((words >> np.uint64(i) & np.uint64(1)).astype(np.uint8), axis=-1, bitorder="little") for i in range(bits - bits % 8, bits)]
+    return np.concatenate([*whole, *above], axis=-1).tobytes()
+
+
+def _from_planes(rows: NDArray[np.uint8], bits: int, columns: int) -> Unsigned:
+    """Inverse of :func:`_planes`: the integers of stored rows [parts, rows, bytes], in the smallest words that hold them."""
+    made = np.empty((*rows.shape[:2], columns), np.dtype(_section_type(bits)))
+    step = max(1, UNPACKED_AT_A_TIME // columns)
+    for part, into in zip(rows, made, strict=True):
+        for at in range(0, len(part), step):
+            _unpack(part[at : at + step], into[at : at + step], bits)
+    return made
+
+
+def _unpack(rows: NDArray[np.uint8], into: Unsigned, bits: int) -> None:
+    columns, whole, kind = into.shape[1], bits // 8, into.dtype.type
+    size, at = -(-columns // 8), whole * columns
+    above = np.zeros(into.shape, np.uint8)
+    for i in range(bits % 8):
+        plane = np.unpackbits(rows[:, at + i * size : at + (i + 1) * size], axis=-1, count=columns, bitorder="little")
+        np.bitwise_or(above, np.left_shift(plane, i, out=plane), out=above)
+    np.left_shift(above, kind(8 * whole), out=into, dtype=into.dtype)
+    for i in range(whole):
+        np.bitwise_or(into, rows[:, i * columns : (i + 1) * columns].astype(into.dtype) << kind(8 * i), out=into)
+
+
 def pack(preprocessing: Sequence[Words], sections: Sequence[Section]) -> bytes:
-    """Sections one after another: single bits eight to a byte, others as the smallest integers that hold them."""
-    parts = []
-    for words, section in zip(preprocessing, sections, strict=True):
-        if section.bits == 1:
-            parts.append(np.packbits(words.astype(np.uint8), axis=-1, bitorder="little").tobytes())
-        else:
-            parts.append(words.astype(_section_type(section.bits)).tobytes())
-    return b"".join(parts)
+    """Sections one after another, with exactly their bits but for the end of a row: in planes, where the bits are not those of an integer type."""
+    return b"".join(
+        words.astype(_section_type(section.bits)).tobytes() if _whole(section.bits) else _planes(words, section.bits)
+        for words, section in zip(preprocessing, sections, strict=True)
+    )
 
 
 def packed_bytes(sections: Sequence[Section], parts: int, count: int) -> int:
     """Size of what :func:`pack` gives."""
-    return sum(parts * s.rows * (-(-count // 8) if s.bits == 1 else count * s.words * np.dtype(_section_type(s.bits)).itemsize) for s in sections)
+    return sum(parts * s.rows * _row_bytes(s.bits, count * s.words) for s in sections)
 
 
 def chunks_bytes(sections: Sequence[Section], parts: int, items: int, chunk: int) -> int:
@@ -93,18 +133,22 @@ def chunks_bytes(sections: Sequence[Section], parts: int, items: int, chunk: int
 
 
 def stored_sections(data: bytes, sections: Sequence[Section], parts: int, count: int) -> list[Unsigned]:
-    """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits eight to a byte. Copies. What follows them is left out."""
-    result, at = [], 0
+    """The sections of what :func:`pack` gave of ``count`` items, [parts, rows, count] each; single bits stay eight to a byte, others are in the smallest
+    words that hold them. Copies. What follows them is left out."""
+    result: list[Unsigned] = []
+    at = 0
     for section in sections:
-        kind = np.dtype(np.uint8 if section.bits == 1 else _section_type(section.bits))
+        kind = np.dtype(_section_type(section.bits) if _whole(section.bits) else np.uint8)
         size = packed_bytes([section], parts, count)
-        result.append(np.frombuffer(data, kind, size // kind.itemsize, at).reshape(parts, section.rows, -1).copy())
+        rows = np.frombuffer(data, kind, size // kind.itemsize, at).reshape(parts, section.rows, -1)
+        as_stored = _whole(section.bits) or section.bits == 1
+        result.append(rows.copy() if as_stored else _from_planes(rows, section.bits, count * section.words))
         at += size
     return result
 
 
 def items_of(stored: Sequence[Unsigned], sections: Sequence[Section], start: int, stop: int) -> list[Unsigned]:
-    """Items start..stop-1 of :func:`stored_sections`, in words as wide as they are stored."""
+    """Items start..stop-1 of :func:`stored_sections`, in the same words."""
     result: list[Unsigned] = []
     for section, words in zip(sections, stored, strict=True):
         if section.bits == 1:
@@ -151,6 +195,10 @@ class PoolStore:
         if found.kind != self.kind:
             changed = [k for k in self.kind if found.kind.get(k) != self.kind[k]]
             raise PoolLost(f"{self.folder}: this pool was made with another {', '.join(changed) or 'layout'}: keyquorum pool drop")
+        if found.version < FIRST_IN_PLANES and not all(_whole(s.bits) or s.bits == 1 for s in self.sections):
+            raise PoolLost(
+                f"{self.folder}: an earlier build made this pool, whose items take more room: keyquorum pool drop at every party, and fill again"
+            )
         return found.id, found.chunks
 
     def start(self, pool_id: str) -> None:

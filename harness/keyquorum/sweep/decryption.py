@@ -31,7 +31,7 @@ from .workloads import Batch, LweWork, Words, workload
 BATCH = 4096
 """Decryptions in one batch: the coefficients of one ciphertext of ``bfv-4096``."""
 TABLE_BATCH = 1024
-"""The same for `round_ltz_table`, whose items take 5 KB each, and 20 KB while they are made."""
+"""The same for `round_ltz_table`, whose items take 2.2 KB each, 5 KB in memory, and 20 KB while they are made."""
 TURN = 32
 """Batches between two fillings of the pool."""
 SETTLING = 0.01

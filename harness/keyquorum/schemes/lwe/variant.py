@@ -135,8 +135,14 @@ class LweVariant(Variant):
     @property
     def sections(self) -> list[Section]:
         """What a decryption needs, in the order of the share files."""
-        made = [self.kind.stored(section) for section in self._sections]
+        made = self._stored
         return [*made, masks_section(self.openings, self.parties, padded_output(self.parameters))] if self.defers_checks else made
+
+    @property
+    def _stored(self) -> list[Section]:
+        """Those that the online program reads."""
+        mask, *rest = (self.kind.stored(section) for section in self._sections)
+        return [mask, *(_joined(rest) if self.rounding == "round_ltz_table" else rest)]
 
     @property
     def _sections(self) -> list[Section]:
@@ -146,10 +152,20 @@ class LweVariant(Variant):
             made = [mask, Section(p.noise_length, 1), *([] if self.kind.bits_in_ring else [Section(1, p.message_bits)])]
             return [*made, Section(3 * comparison_ands(p.noise_length), 1)] if self.stores_triples else made
         if self.rounding == "round_ltz_table":
-            blocks, groups = self.table_groups
-            rows = sum(c << w for c, w in blocks) + sum(1 + (2 << s) for sizes in groups for s in sizes)
-            return [mask, Section(rows, self.table_bits)]
+            return [mask, *self._table_sections]
         return [mask]
+
+    @property
+    def _table_sections(self) -> list[Section]:
+        """Tables and masks of groups in the order of Programs/Library/ltz_tables.py. Of a mask the bits count that are opened under it, and of the entries of a
+        table those of their sum, which is opened next; of the last table, those of the message: d + 1 and j bits for d blocks on two levels."""
+        blocks, groups = self.table_groups
+        opened = [max(sizes) + 1 for sizes in groups] + [self.parameters.message_bits]
+        made = [Section(sum(c << w for c, w in blocks), opened[0])]
+        for sizes, bits in zip(groups, opened[1:], strict=True):
+            for size in sizes:
+                made += [Section(1, size + 1), Section(2 << size, bits)]
+        return made
 
     @property
     def padded(self) -> PaddedOutput | None:
@@ -183,13 +199,15 @@ class LweVariant(Variant):
                 made.run(round_mask(size=size, l=length, bits="all" if circuit or table else "sum", extra=int(circuit and not kind.bits_in_ring)))
             words = made.file.words
             rows, tests = words.reshape(words.shape[0], -1, size * self.words), [list(made.file.key_tests)]
-            cuts = [1, 1 + length] if circuit else [1] if table else []  # the mask, its bits or tables, and what makes a bit a number
+            cuts = [1, 1 + length] if circuit else [1] if table else []  # the mask, its bits or all tables, and what makes a bit a number
             sections = [part for part in np.split(rows, cuts, axis=1) if part.shape[1]]
             if self.stores_triples:
                 runs = made.runs if kind.bits_in_ring else group.ring(1)
                 sections.append(made_triples(group, runs, size, comparison_ands(length), self.words))
             elif table and not kind.bits_in_ring:
                 sections[1] = self._tables(group, sections[1], size, tests)
+            if table:
+                sections[1:] = np.split(sections[1], np.cumsum([section.rows for section in self._stored[1:-1]]), axis=1)
             if self.defers_checks:
                 sections.append(make_masks(group, group.pool_protocol, self.parties, self.openings, padded_output(p), size))
             result = [part & low_mask(section.bits) for part, section in zip(sections, self.sections, strict=True)]
@@ -237,6 +255,17 @@ class LweVariant(Variant):
     def messages(self, words: Words) -> NDArray[np.int64]:
         """Messages (with padding bits) from opened words. A flooded phase carries 2^(l-1), so that cutting off rounds it."""
         return messages_of(self.parameters, words)
+
+
+def _joined(sections: Sequence[Section]) -> list[Section]:
+    """The same rows, neighbours of equal width in one section."""
+    made: list[Section] = []
+    for section in sections:
+        if made and (made[-1].bits, made[-1].words) == (section.bits, section.words):
+            made[-1] = Section(made[-1].rows + section.rows, section.bits, section.words)
+        else:
+            made.append(section)
+    return made
 
 
 def padded_output(parameters: LweParameters) -> PaddedOutput:
