@@ -105,7 +105,8 @@ from keyquorum.schemes.seal.noise import Noise
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.schemes.seal.precision import Precision
 from keyquorum.schemes.seal.receipts import check_receipt, write_receipt
-from keyquorum.schemes.subset_shares import check_subsets, info_in, load_key_as
+from keyquorum.schemes.subset_keys import check_decryptions, info_in, load_key_as
+from keyquorum.schemes.subset_shares import check_subsets
 from keyquorum.sharing.variants import VARIANTS
 
 PathLike = str | Path
@@ -342,7 +343,7 @@ def pool_fill(
     parties: Sequence[int] | None = None,
 ) -> list[RunReport]:
     """Makes ``items`` pool items for decryptions among all parties of this host, each a process of its own, over TLS. ``parties``: a subset, for its
-    decryptions (:func:`share`)."""
+    decryptions (:func:`share`, or t + 1 parties of a committee of shamir)."""
     committee = as_committee(committee)
     job = pool_fill_job(committee, parameters, rounding, items, width, levels, chunk, parties=parties)
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
@@ -460,6 +461,7 @@ def decrypt_job(
     committee = members_of(as_committee(committee), parties)
     check_link(link)
     info = info_in(load_key_as(committee, key_folder(committee.whole, key)), committee)
+    check_decryptions(committee, info, rounding)
     scheme = encryption_of(info)
     pool = scheme.pooled(info, pool)
     if pool:
@@ -523,7 +525,7 @@ def decrypt(
 
     A key can be used on both backends, whichever made it. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`); LWE
     always does. ``width``, ``levels``: bits of a block and levels of the tables of round_ltz_table.
-    ``parties``: decrypt without the others, with shares of :func:`share` and a pool of these parties. ``check_noise``: BFV and BGV: first check jointly, by one bit, that all
+    ``parties``: decrypt without the others, with shares of :func:`share`, or t + 1 parties of a committee of shamir, and with a pool of these parties. ``check_noise``: BFV and BGV: first check jointly, by one bit, that all
     ciphertexts have less than half of the noise that they may have (:func:`keyquorum.plans.noise_check.check_noise`): CiphertextError, and nothing is decrypted, where not."""
     committee = as_committee(committee)
     if pool and backend != "embedded":

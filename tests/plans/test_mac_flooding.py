@@ -27,7 +27,7 @@ from keyquorum.schemes.seal.key import SealKeyInfo
 from keyquorum.schemes.seal.keygen import SealRequest
 from keyquorum.schemes.seal.policy import FloodPolicy, flooding_variance
 from keyquorum.schemes.seal.precision import key_precision
-from keyquorum.schemes.subset_shares import compare_key
+from keyquorum.schemes.subset_keys import compare_key
 from keyquorum.sharing.budget import LIFT_VARIANCE
 from keyquorum.sharing.numbers import ContributedNumbers, ProvenNumbers, lift
 from keyquorum.sharing.numbers.lift_tests import LiftTests

@@ -274,7 +274,7 @@ def test_subsets_and_other_backends_are_refused() -> None:
     """Parties of a subset have additive shares, of which a corrupted one gives any it likes; MP-SPDZ has no joint integers."""
     for protocol in (REPLICATED, SHAMIR):
         members = api.in_process_committee(3, protocol)
-        with pytest.raises(CommitteeError, match="a subset that goes on without the others is semi-honest so far"):
+        with pytest.raises(CommitteeError, match="a subset computes with additive shares, which do not let it verify anything"):
             subset_of(members, (0, 1))
         with pytest.raises(CommitteeError, match="joint integers, which the backend mp-spdz does not have"):
             check_alone(members, 0, api.keygen_job("key", "bfv-4096", backend="mp-spdz"))

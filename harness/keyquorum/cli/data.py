@@ -157,7 +157,7 @@ def decrypt(
     leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
     under every scheme; see keyquorum approve. LWE ciphertexts need a pool
     of the rounding (keyquorum pool fill), and their messages are written as JSON. Files of TFHE-rs are taken as they are, by the bridge (keyquorum tfhe). After keyquorum share any t parties (--parties) decrypt LWE and TFHE
-    without the others, with a pool of theirs.
+    without the others, with a pool of theirs; any t + 1 parties of shamir decrypt BFV, BGV, LWE and FHEW so without it.
     """
     options = Decryption(backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, parties=chosen(parties), check_noise=check_noise)
     if committee:

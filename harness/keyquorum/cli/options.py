@@ -30,7 +30,9 @@ MpSpdzFolder = Annotated[
 Parties = Annotated[
     str | None,
     typer.Option(
-        "--parties", help="Parties that do it without the others, as 0,2, with shares of keyquorum share (default: all).", show_default=False
+        "--parties",
+        help="Parties that do it without the others, as 0,2, with shares of keyquorum share, or t + 1 of shamir (default: all).",
+        show_default=False,
     ),
 ]
 LinkSpec = Annotated[

@@ -24,7 +24,7 @@ from keyquorum.schemes.base import EXACT, AnyEncryption, Decrypted
 from keyquorum.schemes.counts import check_left, claim_decryptions, decryptions_used
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
-from keyquorum.schemes.subset_shares import compare_key, info_in, load_key_as, load_shares_as
+from keyquorum.schemes.subset_keys import check_decryptions, compare_key, info_in, load_key_as, load_shares_as
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.variants import Variant, Words
@@ -157,8 +157,9 @@ class _Asked:
         """What the job asks of a party."""
         folder = committee.key_folder(party, job["key"])
         stored, receiver = load_key_as(committee, folder), committee.index_of(job["receiver"])
-        paths = (local_paths(job, name) for name in ("ciphertexts", "outputs"))
-        return _Asked(folder, stored, info_in(stored, committee), receiver, Rounding.of(job), *paths)
+        rounding, paths = Rounding.of(job), (local_paths(job, name) for name in ("ciphertexts", "outputs"))
+        check_decryptions(committee, stored, rounding.name)
+        return _Asked(folder, stored, info_in(stored, committee), receiver, rounding, *paths)
 
     @property
     def scheme(self) -> AnyEncryption:

@@ -13,6 +13,7 @@ from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError, PolicyError
 from keyquorum.model.plain import json_loads
+from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.keys import KeyInfo
@@ -33,6 +34,10 @@ def refuse_noise_check(committee: Committee, info: KeyInfo, backend: str = "embe
     if not encryption_of(info).checks_noise(info):
         raise ParameterError(
             f"key {info.key_id} is of {info.parameters.scheme.upper()}: a check of noise is for BFV and BGV: leave out --check-noise"
+        )
+    if isinstance(committee, Subset):
+        raise ParameterError(
+            "every party counts the checks of noise that say no, and the counts of absent parties would lag behind: leave out --parties, or --check-noise"
         )
     check_committee(committee)
 

@@ -10,13 +10,16 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import encryption_of, load_parameters
 from keyquorum.schemes.base import AnyEncryption
 from keyquorum.schemes.keys import Parameters
+from keyquorum.schemes.subset_keys import check_parameters
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import Variant
 
 
 def variant_for(committee: Committee, rounding: str, parameters: Parameters, width: int = 8, levels: int = 2) -> Variant:
-    """A rounding with the preprocessing of a committee. Raises ParameterError for a committee that cannot round so. ``width``, ``levels``: of tables."""
+    """A rounding with the preprocessing of a committee. Raises ParameterError for a committee that cannot round so, and for a subset that no decryption has. ``width``, ``levels``: of
+    tables."""
     check_verified(committee, encryption_of(parameters))
+    check_parameters(committee, parameters, rounding)
     return encryption_of(parameters).variant(committee, rounding, parameters, width, levels)
 
 

@@ -24,10 +24,10 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.programs.signatures import lisss_share
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo, SecretVector
+from keyquorum.schemes.subset_keys import load_key_as
 from keyquorum.schemes.subset_shares import (
     SubsetSharing,
     check_subsets,
-    load_key_as,
     packed,
     publish,
     remove_unpublished,

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
@@ -255,6 +256,14 @@ class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):
     def pooled(self, info: K, wanted: bool) -> bool:
         """Whether a decryption takes masks from a pool. ``wanted``: whoever asks wants that."""
         return wanted
+
+    @abstractmethod
+    def secret_domain(self, parameters: P) -> Domain:
+        """The domain in which the secret of a set is shared; of several the first."""
+
+    def counts(self, parameters: P, rounding: str) -> bool:
+        """Whether keys of a set count decryptions by this rounding (:meth:`.KeyInfo.most_decryptions`)."""
+        return False
 
     @abstractmethod
     def phases(

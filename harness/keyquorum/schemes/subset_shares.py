@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from pathlib import Path
@@ -24,9 +24,8 @@ from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.subset import SUBSET_PROTOCOL, Subset, numbers_text
-from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import scheme_of, schemes
-from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
+from keyquorum.schemes.base import AnyScheme
 from keyquorum.sharing.numbers import kind_of
 
 from .keys import KeyInfo, SecretVector
@@ -56,11 +55,22 @@ def ring_bits(domain: str) -> int:
 
 def shared_vectors(info: KeyInfo) -> tuple[SecretVector, ...]:
     """The secret vectors of a key of which subsets have shares. Raises ParameterError for a scheme without."""
-    count = scheme_of(info).subset_vectors
-    if not count:
+    scheme = scheme_of(info)
+    require_shared(scheme)
+    return info.secrets[: scheme.subset_vectors]
+
+
+def require_shared(scheme: AnyScheme) -> None:
+    """Refuses a scheme of whose keys no shares for subsets are made. Raises ParameterError."""
+    if not scheme.subset_vectors:
         titles = ", ".join(scheme.title for scheme in schemes() if scheme.subset_vectors)
-        raise ParameterError(f"a key of {info.parameters.scheme.upper()}: shares for subsets are made of keys of {titles} alone: name another key")
-    return info.secrets[:count]
+        raise ParameterError(f"a key of {scheme.title}: shares for subsets are made of keys of {titles} alone: name another key")
+
+
+def require_plain(committee: Committee) -> None:
+    """Refuses a committee whose subsets could not check what its parties can. Raises ParameterError."""
+    if not kind_of(committee).plain_shares:
+        raise ParameterError(f"{committee.protocol}: shares of subsets have no MACs, which the committee was chosen for: take another committee")
 
 
 def vector_bytes(length: int, bits: int) -> int:
@@ -78,8 +88,11 @@ def check_subsets(committee: Committee, info: KeyInfo, members: int) -> int:
     parties, threshold = committee.size, committee.threshold
     if isinstance(committee, Subset):
         raise ParameterError("shares of subsets are made by the whole committee: leave out --parties")
-    if not kind_of(committee).plain_shares:
-        raise ParameterError(f"{committee.protocol}: shares of subsets have no MACs, which the committee was chosen for: take another committee")
+    if committee.capabilities.quorum is not None:
+        raise ParameterError(
+            f"{committee.protocol}: any {threshold + 1} parties decrypt with their own shares: leave this out, and name them with --parties of pool fill and decrypt"
+        )
+    require_plain(committee)
     if members < 2 or members > threshold + 1:
         raise ParameterError(
             f"-t {members}: choose 2 to {threshold + 1}, since any {threshold + 1} of the {parties} parties have the key already by the committee's own shares"
@@ -221,32 +234,25 @@ def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: in
         np.frombuffer(data, np.uint8).fill(0)
 
 
-def info_in(info: KeyInfo, committee: Committee) -> KeyInfo:
-    """The metadata of a key as these parties have it: those of a subset share it among themselves."""
-    return replace(info, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold)
+class MadeShares:
+    """Shares that `keyquorum share` made, as parties of a subset take them: see :class:`keyquorum.schemes.subset_keys.SubsetShares`."""
 
+    def check(self, subset: Subset, scheme: AnyScheme, domain: Domain) -> None:
+        """Keys of LWE modulo 2^64, of TFHE, and of AES; subsets of 2 to threshold + 1 parties."""
+        require_plain(subset.whole)
+        require_shared(scheme)
+        ring_bits(domain)
+        most = subset.whole.threshold + 1
+        if len(subset.numbers) > most:
+            raise ParameterError(
+                f"parties {numbers_text(subset.numbers)}: at most {most} parties have shares of their own, as any {most} have the key: name fewer, or leave out --parties"
+            )
 
-def load_key_as(committee: Committee, folder: Path) -> KeyInfo:
-    """The metadata of a key that the whole committee made, as it made it. Raises KeyFileError, also for the key of another committee, and
-    ParameterError for a key that a subset cannot use."""
-    info = load_key(folder)
-    check_made_by(committee.whole, info, folder)
-    if isinstance(committee, Subset):
-        shared_vectors(info)
-    return info
+    def load(self, folder: Path, info: KeyInfo, subset: Subset, party: int, count: int | None) -> tuple[str, list[ShareVector]]:
+        """All shared vectors, whatever their ``count``, and the id of the sharing."""
+        sharing, shares = load_subset_shares(folder, info, subset, party)
+        return sharing.id, shares
 
-
-def load_shares_as(
-    committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded"
-) -> list[ShareVector]:
-    """This party's shares of the secret vectors (the first ``count``) of a key: its own, or those in a subset. ``info``: as the whole committee made it."""
-    if not isinstance(committee, Subset):
-        return load_shares(folder, info, party, count, backend)
-    return load_subset_shares(folder, info, committee, party)[1]
-
-
-def compare_key(context: PartyContext, folder: Path, info: KeyInfo) -> None:
-    """All parties of a job compare the metadata of a key, and those of a subset the sharing that they are about to use. Raises an error of the engine."""
-    context.session.compare("key", info.digest)
-    if isinstance(context.committee, Subset):
-        context.session.compare("sharing among subsets (keyquorum share makes it anew)", bytes.fromhex(read_sharing(folder, info).id))
+    def sharing(self, folder: Path, info: KeyInfo) -> str:
+        """The id of the sharing that counts."""
+        return read_sharing(folder, info).id

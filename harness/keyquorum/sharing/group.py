@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,11 +90,7 @@ class RoundingGroup:
         """Our summands [parts, size] of vectors of which ``shares`` are our share modulo q."""
         if not self.points or self.me is None:
             return shares[: self.parts].copy()
-        mine, factor = self.points[self.me], 1
-        for other in self.points:
-            if other != mine:
-                factor = factor * other * pow(other - mine, -1, q) % q
-        return mulmod_scalar(np.ascontiguousarray(shares[0]), factor, q)[None, :]
+        return mulmod_scalar(np.ascontiguousarray(shares[0]), lagrange(self.points, self.me, q), q)[None, :]
 
     def portions(self, size: int) -> Iterator[int]:
         """Sizes of the runs in which a long program is made, so that others may pause between them: all at once where nobody pauses."""
@@ -122,4 +118,13 @@ class RoundingGroup:
         return self.backend.ring_bits(length + max(1, (max(self.summands, self.contributors) - 1).bit_length()))
 
 
-__all__ = ["LEAST_PORTION", "PORTIONS", "RoundingGroup"]
+def lagrange(points: Sequence[int], index: int, q: int) -> int:
+    """By what the share at ``points[index]`` is multiplied modulo the prime q, so that the products at all points add up to the value at 0 of a polynomial of lower degree than there are points."""
+    mine, factor = points[index], 1
+    for other in points:
+        if other != mine:
+            factor = factor * other * pow(other - mine, -1, q) % q
+    return factor
+
+
+__all__ = ["LEAST_PORTION", "PORTIONS", "RoundingGroup", "lagrange"]

@@ -46,7 +46,7 @@ def sharing_of(committee: Committee, parameters: FhewParameters) -> Sharing:
             f"{committee.protocol}: phases modulo the prime of {parameters.name} are scaled share by share, which MACs do not follow: "
             "take a committee of shamir or rep-field"
         )
-    if committee.capabilities.dishonest_majority:
+    if committee.whole.capabilities.dishonest_majority:  # parties of a subset share what the whole committee made
         raise ParameterError(
             f"{committee.protocol}: all parties but one may be corrupted, so contributed noise would grow {committee.size} times, and the "
             f"{parameters.lwe_dimension * parameters.dimension:,} products of secrets would take oblivious transfer: "

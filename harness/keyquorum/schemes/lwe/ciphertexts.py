@@ -15,7 +15,7 @@ from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, file_scheme, messages_to_bytes, read_lwe, read_messages
 from keyquorum.fhe.lwe_sets import shipped_set
 from keyquorum.model.committee import Committee
-from keyquorum.model.domains import Sharing
+from keyquorum.model.domains import Domain, Sharing
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
@@ -27,6 +27,7 @@ from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.variants import PaddedOutput, Variant, combine, combine_modulo
 
 from .field_variant import FIELD, LweFieldVariant, field_variant, words_of_messages
+from .key import domain_of
 from .phases import lwe_phases, phases_modulo_q
 from .variant import LweVariant, messages_of, padded_output
 
@@ -137,6 +138,9 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
 
     def pooled(self, info: K, wanted: bool) -> bool:
         return True
+
+    def secret_domain(self, parameters: L) -> Domain:
+        return domain_of(parameters)
 
     def phases(
         self, context: PartyContext, group: RoundingGroup, info: K, shares: Sequence[ShareVector], variant: Variant,

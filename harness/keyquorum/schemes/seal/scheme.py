@@ -16,6 +16,7 @@ from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
 from keyquorum.fhe.seal_parms import write_parms
 from keyquorum.fhe.values import Numbers
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain, Field
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.model.protocols import named as protocol_named
@@ -178,6 +179,12 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     def rounds(self, info: SealKeyInfo) -> bool:
         # CKKS results are flooded.
         return info.parameters.scheme != "ckks"
+
+    def secret_domain(self, parameters: ParameterSet) -> Domain:
+        return Field(parameters.coeff_modulus[0])
+
+    def counts(self, parameters: ParameterSet, rounding: str) -> bool:
+        return parameters.scheme == "ckks" or rounding == MASKED
 
     def phases(
         self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[ShareVector], variant: Variant,

@@ -18,7 +18,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
-from keyquorum.schemes.subset_shares import load_subset_shares
+from keyquorum.schemes.subset_keys import shares_of
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import PreprocessingKind
 
@@ -100,8 +100,8 @@ class ServedKind(ABC):
         self._named = named_in_requests(committee)
         if not isinstance(committee, Subset):
             return load_shares(folder, info, party, count)
-        sharing, shares = load_subset_shares(folder, info, committee, party)
-        self.audited, self.compared = {**self.audited, "parties": self._named}, {**self.compared, "sharing": sharing.id}
+        sharing, shares = shares_of(committee).load(folder, info, committee, party, count)
+        self.audited, self.compared = {**self.audited, "parties": self._named}, {**self.compared, "sharing": sharing}
         return shares
 
     @abstractmethod

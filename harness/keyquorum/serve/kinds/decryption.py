@@ -17,7 +17,7 @@ from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes import encryption_of
-from keyquorum.schemes.subset_shares import info_in, load_key_as
+from keyquorum.schemes.subset_keys import info_in, load_key_as
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.variants import Variant

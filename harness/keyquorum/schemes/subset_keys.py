@@ -1,0 +1,96 @@
+"""Keys as the parties of a job have them: all parties of the committee that made them, or a subset that goes on without the others, with additive shares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from keyquorum.dsl import ShareVector
+from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain
+from keyquorum.model.errors import ParameterError
+from keyquorum.model.subset import Subset
+from keyquorum.parties.context import PartyContext
+
+from . import encryption_of, scheme_of
+from .base import AnyScheme
+from .key_folder import check_made_by, load_key, load_shares
+from .keys import KeyInfo, Parameters
+from .quorum_shares import OwnShares
+from .subset_shares import MadeShares
+
+
+class SubsetShares(Protocol):
+    """Where the parties of a subset take additive shares of a key from. ``info``: the metadata of the key as the whole committee made it; ``party``: the number in the subset."""
+
+    def check(self, subset: Subset, scheme: AnyScheme, domain: Domain) -> None:
+        """Refuses subsets, and keys of a scheme with their secret in ``domain``, that have no such shares. Raises ParameterError."""
+
+    def load(self, folder: Path, info: KeyInfo, subset: Subset, party: int, count: int | None) -> tuple[str, list[ShareVector]]:
+        """This party's shares of the secret vectors (the first ``count``), [1, length] each, and :meth:`sharing`. Raises KeyFileError or StoreError."""
+
+    def sharing(self, folder: Path, info: KeyInfo) -> str:
+        """Hexadecimal digits that name the sharing, which the parties compare; empty where it is that of the key. Raises KeyFileError."""
+
+
+def shares_of(subset: Subset) -> SubsetShares:
+    """Where a subset takes its shares from."""
+    return MadeShares() if subset.whole.capabilities.quorum is None else OwnShares()
+
+
+def check_parameters(committee: Committee, parameters: Parameters, rounding: str) -> None:
+    """Refuses parameter sets and roundings that no decryption of a subset has; the whole committee has other checks. Raises ParameterError."""
+    if isinstance(committee, Subset):
+        scheme = encryption_of(parameters)
+        _check_counts(scheme.counts(parameters, rounding), f"{parameters.name}, {rounding}")
+        shares_of(committee).check(committee, scheme, scheme.secret_domain(parameters))
+
+
+def check_decryptions(committee: Committee, info: KeyInfo, rounding: str) -> None:
+    """Refuses decryptions by a subset that every party has to count. Raises ParameterError."""
+    if isinstance(committee, Subset):
+        what = f"key {info.key_id} of {info.parameters.scheme.upper()}"
+        _check_counts(info.most_decryptions(rounding) is not None, what if rounding == "round_ltz_circuit" else f"{what}, {rounding}")
+
+
+def _check_counts(counted: bool, what: str) -> None:
+    if counted:
+        raise ParameterError(
+            f"{what}: every party counts these decryptions, and the counts of absent parties would lag behind: decrypt with all parties, leave out --parties"
+        )
+
+
+def info_in(info: KeyInfo, committee: Committee) -> KeyInfo:
+    """The metadata of a key as these parties have it: those of a subset share it among themselves."""
+    return replace(info, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold)
+
+
+def load_key_as(committee: Committee, folder: Path) -> KeyInfo:
+    """The metadata of a key that the whole committee made, as it made it. Raises KeyFileError, also for the key of another committee, and
+    ParameterError for a key that a subset cannot use."""
+    info = load_key(folder)
+    check_made_by(committee.whole, info, folder)
+    if isinstance(committee, Subset):
+        shares_of(committee).check(committee, scheme_of(info), Domain.parse(info.secrets[0].domain))
+    return info
+
+
+def load_shares_as(
+    committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded"
+) -> list[ShareVector]:
+    """This party's shares of the secret vectors (the first ``count``) of a key: its own, or those in a subset. ``info``: as the whole committee made it."""
+    if not isinstance(committee, Subset):
+        return load_shares(folder, info, party, count, backend)
+    return shares_of(committee).load(folder, info, committee, party, count)[1]
+
+
+def compare_key(context: PartyContext, folder: Path, info: KeyInfo) -> None:
+    """All parties of a job compare the metadata of a key, and those of a subset the sharing that they are about to use. Raises an error of the engine."""
+    context.session.compare("key", info.digest)
+    if isinstance(context.committee, Subset):
+        name = shares_of(context.committee).sharing(folder, info)
+        context.session.compare("sharing among subsets (keyquorum share makes it anew)", bytes.fromhex(name))
+
+
+__all__ = ["SubsetShares", "check_decryptions", "check_parameters", "compare_key", "info_in", "load_key_as", "load_shares_as", "shares_of"]
