@@ -1,0 +1,137 @@
+"""Polynomials modulo X^N + 1 and several primes, for the multi-key baseline: arrays whose first axis runs over the primes, so that all that is modulo one
+prime lies together. Random polynomials are of the operating system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keyquorum import _engine
+from keyquorum.model.errors import ParameterError
+from keyquorum.sharing.randomness import uniform_trits, wipe
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+ERROR_BITS = 21
+"""Bits of each of the two sums of a centred binomial error, as in SEAL."""
+ERROR_DEVIATION = (ERROR_BITS / 2) ** 0.5
+"""Standard deviation of an error."""
+
+
+@cache
+def tables(q: int, degree: int) -> _engine.Ntt:
+    """The transform modulo a prime."""
+    return _engine.Ntt(q, degree)
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Polynomials modulo X^``degree`` + 1 and ``primes``: uint64 arrays [primes, ..., degree], residues in [0, q), mostly in NTT form (SEAL's order)."""
+
+    degree: int
+    primes: tuple[int, ...]
+
+    @property
+    def modulus(self) -> int:
+        """The product of the primes."""
+        return prod(self.primes)
+
+    def at(self, count: int) -> Ring:
+        """The ring of the first ``count`` primes. Raises ParameterError if there are fewer."""
+        if not 1 <= count <= len(self.primes):
+            raise ParameterError(f"no level has {count} primes: choose 1 to {len(self.primes)}")
+        return Ring(self.degree, self.primes[:count])
+
+    def zeros(self, *shape: int) -> Words:
+        """Zero polynomials, [primes, *shape, degree]."""
+        return np.zeros((len(self.primes), *shape, self.degree), dtype=np.uint64)
+
+    def _each(self, f: Callable[..., Words], *arrays: Words) -> Words:
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        out = np.empty(shape, dtype=np.uint64)
+        for i, q in enumerate(self.primes):
+            flat = [np.broadcast_to(a[i], shape[1:]).reshape(-1) for a in arrays]
+            out[i] = f(q, *flat).reshape(shape[1:])
+        return out
+
+    def ntt(self, a: Words) -> Words:
+        """Coefficients to NTT form."""
+        return self._each(lambda q, x: tables(q, self.degree).forward(x), a)
+
+    def intt(self, a: Words) -> Words:
+        """NTT form to coefficients."""
+        return self._each(lambda q, x: tables(q, self.degree).inverse(x), a)
+
+    def mul(self, a: Words, b: Words) -> Words:
+        """Products, in NTT form; shapes are broadcast."""
+        return self._each(lambda q, x, y: _engine.mulmod(x, y, q), a, b)
+
+    def add(self, a: Words, b: Words) -> Words:
+        """Sums; shapes are broadcast."""
+        return self._each(lambda q, x, y: _engine.addmod(x, y, q), a, b)
+
+    def sub(self, a: Words, b: Words) -> Words:
+        """Differences; shapes are broadcast."""
+        return self._each(lambda q, x, y: _engine.submod(x, y, q), a, b)
+
+    def scale(self, a: Words, factor: int) -> Words:
+        """Products with an integer."""
+        return self._each(lambda q, x: _engine.mulmod_scalar(x, factor % q, q), a)
+
+    def small(self, values: Ints) -> Words:
+        """Integers [..., degree], below every prime in magnitude, in NTT form."""
+        return self.ntt(np.stack([np.where(values < 0, values + q, values).astype(np.uint64) for q in self.primes]))
+
+    def uniform(self, *shape: int) -> Words:
+        """Uniform polynomials, [primes, *shape, degree]: words of as many bits as a prime has, drawn again where they are not below it."""
+        out = self.zeros(*shape)
+        for i, q in enumerate(self.primes):
+            out[i] = _uniform(q, out[i].size).reshape(out[i].shape)
+        return out
+
+    def ternary(self, *shape: int) -> Words:
+        """Polynomials with coefficients uniform in {-1, 0, 1}, in NTT form. Private: callers wipe them."""
+        values = uniform_trits(int(np.prod(shape)) * self.degree) - 1
+        result = self.small(values.reshape(*shape, self.degree))
+        wipe(values)
+        return result
+
+    def errors(self, factor: int, *shape: int) -> Words:
+        """Polynomials ``factor`` e with e centred binomial (21 + 21 bits), in NTT form. Private: callers wipe them."""
+        values = centred_binomial(int(np.prod(shape)) * self.degree)
+        values *= factor
+        result = self.small(values.reshape(*shape, self.degree))
+        wipe(values)
+        return result
+
+
+def _uniform(q: int, size: int) -> Words:
+    shift = np.uint64(64 - q.bit_length())
+    found = np.frombuffer(bytearray(os.urandom(8 * size)), dtype=np.uint64)
+    found >>= shift
+    while (wrong := np.flatnonzero(found >= np.uint64(q))).size:
+        found[wrong] = np.frombuffer(os.urandom(8 * wrong.size), dtype=np.uint64) >> shift
+    return found
+
+
+def centred_binomial(size: int) -> Ints:
+    """``size`` errors: a sum of 21 bits minus a sum of 21 bits."""
+    raw = np.frombuffer(bytearray(os.urandom(6 * size)), dtype=np.uint8).reshape(size, 2, 3)
+    raw[:, :, 2] &= (1 << (ERROR_BITS - 16)) - 1
+    bits = np.unpackbits(raw, axis=2)
+    sums = bits.sum(axis=2, dtype=np.int64)
+    result: Ints = sums[:, 0] - sums[:, 1]
+    for array in (raw, bits):
+        wipe(array)
+    wipe(sums)
+    return result
+
+
+__all__ = ["ERROR_DEVIATION", "Ints", "Ring", "Words", "centred_binomial", "tables"]

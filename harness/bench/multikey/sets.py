@@ -1,0 +1,49 @@
+"""Parameter sets of the multi-key baseline. They are constants: a file in ``params`` would let commands make keys of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from keyquorum.fhe.parameters import ParameterSet, load
+from keyquorum.model.errors import ParameterError
+
+BGV = ParameterSet(
+    "mk-bgv-16384", "bgv", 16384,
+    (281449206448129, 281412698669057, 281335388078081, 562913445511169, 562898412896257, 562891970347009),
+    65537, source="multi-key baseline of paper 001: depth 3, primes that are 1 mod 2 N t",
+)  # fmt: skip
+"""N = 16384, five data primes of [48, 48, 48, 49, 49] bits and a special prime, t = 65537: what OpenFHE takes for depth 3."""
+SMALL_BGV = load("bgv-8192")
+"""N = 8192, four data primes and a special prime, t = 65537: for the bit gadget, whose keys are large."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The form of a set of which nothing but sizes is computed: ring degree, data primes and digits of a gadget with one special prime."""
+
+    name: str
+    ring_degree: int
+    levels: int
+
+    @staticmethod
+    def of(parameters: ParameterSet) -> Shape:
+        """The form of a set whose keys are made."""
+        return Shape(parameters.name, parameters.ring_degree, parameters.levels)
+
+
+CKKS_SET2 = Shape("mk-ckks-set2", 16384, 7)
+"""The multi-key CKKS that table 6 of paper 004 quotes: 7 primes of 54 bits and one of 60."""
+
+
+def check(parameters: ParameterSet) -> ParameterSet:
+    """The set, if multi-key BGV takes it. Raises ParameterError for another scheme, or for primes that are not 1 mod t: modulus switching would change
+    messages by a factor."""
+    if parameters.scheme != "bgv":
+        raise ParameterError(f"{parameters.name}: the multi-key baseline is BGV, not {parameters.scheme.upper()}: take {BGV.name}")
+    wrong = [q for q in parameters.coeff_modulus if q % parameters.plain_modulus != 1]
+    if wrong:
+        raise ParameterError(f"{parameters.name}: prime {wrong[0]} is not 1 mod t = {parameters.plain_modulus}: take primes that are 1 mod 2 N t")
+    return parameters
+
+
+__all__ = ["BGV", "CKKS_SET2", "SMALL_BGV", "Shape", "check"]
