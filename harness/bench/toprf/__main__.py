@@ -14,7 +14,7 @@ process of this host, over TLS. Blocks and results are shared, as those of a cli
 ``ms``: a batch online, the median of several, at the slowest party, without the correlated randomness that it used; ``mb``: what a party sends in it.
 ``offline_ms``, ``offline_mb``: correlated randomness of a batch (``circuit``: triples where products take them, ``table``: one-hot vectors). ``per_s`` and
 ``offline_per_s``: blocks a second. ``wrong``: blocks of the last batch that their inverse does not give back. ``busy``: cores that did other work at the
-start. Writes results/toprf.csv.
+start. Writes results/toprf.csv. The rows of 120 and 180 blocks over the links ``paper004-lan`` and ``paper004-wan`` stand beside tables 8 and 7 of GMPFHE.
 
     python -m bench.toprf [--system native] [--method table] [--protocol semi2k] [--parties 2,4] [--batch 1,64,4096] [--link none,rtt=1]
 """
@@ -42,6 +42,8 @@ BATCHES, LINKS = (1, 64, 4096), ("none", "rtt=1")
 MOST_BY_TABLE = 64
 """Blocks of the largest batch by tables: a block takes 42,240 shares, each a word of 8 bytes in memory."""
 MOST_WITH_MACS = 1
+AES_BATCHES, AES_LINKS = (120, 180), ("paper004-lan", "paper004-wan")
+"""Blocks of tables 8 and 7 of GMPFHE, and its links: AES on shares of two parties, without homomorphic encryption."""
 COLUMNS = (
     "system", "method", "protocol", "n", "ms", "mb", "per_s", "batch", "link", "offline_ms", "offline_mb", "offline_per_s", "rounds", "runs", "wrong",
     "request_mb", "bootstraps", *CIRCUMSTANCES,
@@ -114,6 +116,7 @@ def measurements() -> list[Measurement]:
                     continue
                 links = LINKS if batch < max(BATCHES) else LINKS[:1]
                 rows += [Measurement(method, protocol, parties, batch, link) for link in links]
+    rows += [Measurement("circuit", ADDITIVE_RING, 2, batch, link) for batch in AES_BATCHES for link in AES_LINKS]
     rows += [Measurement(METHOD, REPLICATED, 3, 1, "none", SYSTEM)]
     for method in LEGENDRE_METHODS:
         rows += [Measurement(method, REPLICATED_RING, 3, batch, link, "legendre") for batch in LEGENDRE_BATCHES for link in LINKS]
