@@ -12,7 +12,7 @@ from keyquorum.cnn.model import CLASSES, FEATURES, HIDDEN, KERNEL, MAPS, Model
 from keyquorum.deploy.compose import prepare
 from keyquorum.dsl import ProgramIO
 from keyquorum.dsl.files.share_files import claim, identity, shares_path
-from keyquorum.fhe import fhew
+from keyquorum.fhe import fhew, ghs
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.tfhe import COMPACT, KEY_FILES
@@ -61,6 +61,7 @@ SAMPLES = {
     "public key of LWE": f"{KEYS}/lwe/public.lwepk",
     "public key for TFHE-rs": "compact.kqt",
     "public key of FHEW": "public.kqf",
+    "public key of GHS": "public.kqg",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
     "count of failed checks of noise": f"{KEYS}/bfv/noise-checks.json",
     "shares for subsets": f"{KEYS}/prf/lisss.json",
@@ -149,6 +150,11 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         made = fhew.KEY_FILES.writer(file, other, fhew.PUBLIC, "ab" * 16, bytes(16))
         made.write(np.arange(count, dtype=np.uint64))
         made.finish()
+    small = ghs.GhsParameters("ghs-15", 15, (4801, 7681), 1, 4, (2,))
+    with (folder / "public.kqg").open("wb") as file:
+        own = ghs.key_writer(file, small, ghs.PUBLIC, "ab" * 16, bytes(16))
+        own.write(np.arange(small.residues(ghs.PUBLIC), dtype=np.uint64))
+        own.finish()
     for items in (5, 6):
         api.pool_fill(committee, "lwe64-p2", "round_mask_open", items)
     api.decrypt(committee, "lwe", [folder / "x.lwe"], 0, [folder / "x.lwe.plain"], "round_mask_open")

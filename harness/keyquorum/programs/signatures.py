@@ -101,6 +101,26 @@ def client_outputs(*, size: int, checks: int, shift: int, messages: Segment, pad
 
 
 @program
+def cyclo_switch_key(
+    *,
+    N: int,
+    f: int,
+    count: int,
+    digits: int,
+    squares: int,
+    s: Segment,
+    targets: Segment,
+    e: Segment,
+    weights: Sequence[int],
+) -> Call:
+    """Keys of GHS over one prime q of their modulus, b = f * e - a * s + g * w: key switching keys for any list of targets w, and public keys (g =
+    0).
+
+    Rounds: ``1 + (1 if squares and max(weights) else 0)``
+    """
+
+
+@program
 def flood(
     *,
     contributors: int,
