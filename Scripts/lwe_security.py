@@ -1,4 +1,5 @@
-"""Estimates how long the primal attack takes on the parameter sets of TFHE and FHEW: prints the tables of docs/pages/tfhe.md and fhew.md.
+"""Estimates how long the primal attack takes on the parameter sets of LWE, TFHE and FHEW: prints the tables of docs/pages/tfhe.md and fhew.md, and what
+docs/pages/decryption.md says of the sets of LWE.
 The rounded results are in the files of the sets, params/tfhers-2-2.toml and params/ajax53.toml.
 
 The attack embeds an LWE instance into a lattice with one unusually short vector, (e, nu s, 1), and finds it by BKZ with blocks of size beta. It succeeds if
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
+from keyquorum.fhe.lwe import FHEW_SETS, LWE_SETS, TFHE_SETS
 from keyquorum.fhe.lwe_sets import tuniform_deviation
 
 
@@ -90,10 +91,15 @@ def instances() -> list[Instance]:
     return found
 
 
+def plain() -> list[Instance]:
+    """Ciphertexts of every set of LWE, whose secrets are binary."""
+    return [Instance(p.name, p.dimension, math.log2(p.modulus), p.deviation, 0.5, 1 << 20) for p in LWE_SETS.values()]
+
+
 def main() -> None:
     """Prints the table."""
     print("| secret | dimension | log2 q | log2 of the noise | block size | log2 of operations |\n| --- | --- | --- | --- | --- | --- |")
-    for instance in [*instances(), *(one for one, _ in known())]:
+    for instance in [*instances(), *plain(), *(one for one, _ in known())]:
         cost, beta = bits(instance)
         print(f"| {instance.name} | {instance.dimension} | {instance.modulus_bits:.0f} | {math.log2(instance.noise):.1f} | {beta} | {cost:.0f} |")
 

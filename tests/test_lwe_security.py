@@ -42,6 +42,14 @@ def test_every_set_has_128_bits_and_is_in_the_docs_and_its_file() -> None:
         assert round(cost) == (SECURITY[name].short if secret == "s" else SECURITY[name].ring)
 
 
+def test_every_set_of_lwe_has_128_bits_and_is_in_the_docs() -> None:
+    text = (ROOT / "docs" / "pages" / "decryption.md").read_text().split("\n## ")
+    table = next(section for section in text if section.startswith("Sets and roundings"))
+    rows = {line.split(" | ")[0].strip("| `"): line.split(" | ") for line in table.splitlines() if line.startswith("| `lwe")}
+    costs = {instance.name: script.bits(instance)[0] for instance in script.plain()}
+    assert min(costs.values()) >= 128 and {name: row[4] for name, row in rows.items()} == {name: f"{cost:.0f}" for name, cost in costs.items()}
+
+
 def test_more_noise_and_a_larger_dimension_cost_more() -> None:
     one, _ = script.known()[0]
     cost = script.bits(one)[0]

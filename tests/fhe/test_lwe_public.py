@@ -23,6 +23,8 @@ from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError
 from scipy import stats
 
 SETS = pytest.mark.parametrize("parameters", LWE_SETS.values(), ids=LWE_SETS)
+NOISES = pytest.mark.parametrize("parameters", {(p.modulus, p.deviation): p for p in LWE_SETS.values()}.values(), ids=lambda p: p.name)
+"""A set of each modulus and noise."""
 ID = "ab" * 16
 
 
@@ -59,7 +61,7 @@ def test_bounds_leave_every_rounding_its_room(parameters: LweParameters) -> None
     assert noise.largest / parameters.delta < 2**-10  # exact roundings have all of D/2
 
 
-@SETS
+@NOISES
 def test_fresh_noise_is_as_stated(parameters: LweParameters) -> None:
     """Given the key's noise e, that of coefficient k has the mean (e * ones)_k / 2, as r has bits, and the variance |e|^2 / 4 + v (1 + ones of s).
     Over 30 encryptions, whose r and e1 are fresh: its deviation is 9 %, and the test takes 50 %, as encryption has no seed."""

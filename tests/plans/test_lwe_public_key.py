@@ -45,7 +45,8 @@ def test_all_are_here() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("protocol", "parties", "name"), _admitted())
+# lwe64-p256 has dimension, modulus and noise of lwe64-p16: one committee is enough.
+@pytest.mark.parametrize(("protocol", "parties", "name"), [case for case in _admitted() if case[2] != "lwe64-p256" or case[:2] == ("rep-field", 3)])
 def test_a_joint_public_key_is_of_the_secret(protocol: str, parties: int, name: str) -> None:
     committee, parameters = api.in_process_committee(parties, protocol), lwe_parameters(name)
     noise = public_noise(parameters)

@@ -14,6 +14,7 @@ from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LWE_SETS, encrypt, flooding_bits, lwe_parameters
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.plans.pool_store import packed_bytes
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.programs.signatures import and_triples
 from keyquorum.schemes.lwe.keygen import make_lwe_key
@@ -31,6 +32,7 @@ COMMITTEES = {
     "replicated": ("rep-field", 3, "lwe64-p2"),
     "additive-2": ("semi", 2, "lwe64-p2"),
     "additive-3": ("semi", 3, "lwe64-p32"),
+    "additive-p256": ("semi", 2, "lwe64-p256"),
     "shamir-3": ("shamir", 3, "lwe53-p16"),
     "replicated-53": ("rep-field", 3, "lwe53-p16"),
     "additive-53": ("semi", 2, "lwe53-p16"),
@@ -88,6 +90,21 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
         opened = results[0][i][1]
         assert np.array_equal(variant.messages(opened[0]), messages), variant.name
         assert all(r[i][1] is None for r in results[1:])
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "levels", "tables"),
+    [
+        ("lwe64-p2", 8, 2, 1920 * 9 + 512 * 1 + 9),  # seven blocks of 8 bits and one of 7; of d signs, d + 1 bits; the last table has j
+        ("lwe64-p256", 8, 2, 7 * 256 * 8 + 256 * 8 + 8),
+        ("lwe64-p2", 4, 3, 248 * 5 + 4 * (5 + 32 * 5) + 5 + 32 * 1),
+    ],
+)
+def test_tables_are_stored_with_their_bits_alone(name: str, width: int, levels: int, tables: int) -> None:
+    """High Throughput Universally Composable Threshold FHE Decryption: d 2^b (d + 1) + 2^(d+1) j bits a party, and masks."""
+    variant = LweVariant("round_ltz_table", lwe_parameters(name), width, levels)
+    assert 8 * packed_bytes(variant.sections, 1, 1024) == 1024 * (variant.parameters.ring_bits + tables)
+    assert packed_bytes(variant.sections, 1, 1024) <= 2300 * 1024
 
 
 @pytest.mark.parametrize("name", LWE_SETS)
@@ -240,7 +257,9 @@ def test_stored_material_with_macs(rounding: str, size: int, name: str) -> None:
 
 
 def test_macs_do_not_follow_the_scaling_of_phases() -> None:
-    with pytest.raises(ParameterError, match="scaled share by share, which MACs do not follow: take one of lwe64-p2, lwe64-p16, lwe64-p32"):
+    with pytest.raises(
+        ParameterError, match="scaled share by share, which MACs do not follow: take one of lwe64-p2, lwe64-p16, lwe64-p32, lwe64-p256"
+    ):
         run_in_process(api.in_process_committee(2, "mascot"), lambda c: make_lwe_key(c, lwe_parameters("lwe53-p16")))
 
 

@@ -94,6 +94,10 @@ _SETS: tuple[LweParameters, ...] = (
         "2 message, 2 carry and 1 further bit under a padding bit; noise: TFHE-rs, message 2 carry 2, GLWE of degree 2048",
     ),
     LweParameters(
+        "lwe64-p256", 2048, 0, 8, 0, 2.94e-16 * 2.0**64, 17,
+        "k, l, d, b: the typical choice of High Throughput Universally Composable Threshold FHE Decryption, with messages of 8 bits; noise: as lwe64-p16",
+    ),
+    LweParameters(
         "lwe53-p16", 2048, 9007199254614017, 4, 0, 3.6, 6,
         "Ajax (ePrint 2025/1834), appendix B, table 2: q, l, p, and the variance 12.96",
     ),
