@@ -5,8 +5,9 @@ included. Every row of tables 2 to 4 is measured with each method that takes les
 several runs, with a mark at the fastest. Rows of one size are for one result of a batch. Our prime has 60 bits, the paper's 64.
 
 Ends with lines ``paper004: table=… ours=… paper=… ratio=…``; a ratio is the paper's figure divided by ours. The paper used other
-hardware (see params/published/README.md), so the columns are no race. Its communication grows as n - 1, like that
-of one party when all pairs communicate. So our figure is what one party sends and receives; the table also has the total of all parties.
+hardware (see params/published/README.md), so the columns are no race. Its communication is that of one party: in tables 2 and 3 it grows as n - 1, what one
+of n exchanges with the others, in table 4 as the sum of 2^i - 1 for i up to log2 n, what one exchanges in a tree. So our figure is what one party
+sends and receives; the table also has the total of all parties.
 """
 
 from __future__ import annotations

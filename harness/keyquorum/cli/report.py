@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from keyquorum.model.errors import ResourceError
+from keyquorum.report.papers.overview import write_papers
 from keyquorum.terminal.output import console, emit
 
 
@@ -22,8 +23,15 @@ def report(
         Path | None,
         typer.Option("--output", "-o", help="Folder to write to (default: RESULTS/report).", show_default=False),
     ] = None,
+    papers: Annotated[
+        bool,
+        typer.Option("--papers", help="The table and the page of published figures beside ours: RESULTS/papers.csv, papers.html. In a checkout."),
+    ] = False,
 ) -> None:
     """Make plots of measured results and one page of HTML that holds them all, published figures beside ours."""
+    if papers:
+        report_papers(results, output or results / "report")
+        return
     try:
         from keyquorum.report.page import write_report
     except ImportError as error:
@@ -32,3 +40,11 @@ def report(
     written = write_report(results, output or results / "report")
     console.print(f"report: ok page={written[0]} plots={len(written) - 1}", markup=False)
     emit({"page": written[0], "plots": written[1:]})
+
+
+def report_papers(results: Path, output: Path) -> None:
+    """The table and the page of published figures; the last line counts them."""
+    made = write_papers(results, output)
+    console.print(f"report: ok table={made.table} page={made.page}", markup=False)
+    console.print(made.line, markup=False, highlight=False, soft_wrap=True)
+    emit({"table": made.table, "page": made.page, "papers": made.line})

@@ -26,6 +26,7 @@ TEXT_COLUMNS = frozenset(
         "gate",
         "key",
         "network",
+        "note",
         "operation",
         "phase",
         "protocol",
@@ -53,7 +54,7 @@ def tables() -> list[str]:
 
     Raises KeyQuorumError if the installation lacks the folder.
     """
-    return sorted(path.stem for path in resource_folder("params/published").glob("*.csv"))
+    return sorted(path.stem for path in resource_folder("params/published").glob("[0-9][0-9][0-9]_*.csv"))
 
 
 def load(name: str) -> list[Row]:

@@ -1,0 +1,43 @@
+"""Figures of ours that are computed: from parameter sets, from circuits, or from another table of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from keyquorum.fhe.parameters import load
+from keyquorum.schemes.circuit import aes_forms
+
+from .recorded import Record, read
+
+KEYS_SET = "ckks-16384-seed004"
+"""The set with the primes of paper 004."""
+
+
+def key_sizes(_: Path) -> list[Record]:
+    """Sizes in MiB of the public key (two polynomials over all primes) and of a switching key (two for every prime of a ciphertext), which are those
+    of whole keys: a coefficient has 8 bytes for each prime."""
+    parameters = load(KEYS_SET, warn=False)
+    primes, degree = len(parameters.coeff_modulus), parameters.ring_degree
+    public = 2 * degree * primes * 8 / 2**20
+    return [{"key": key, "parameters": KEYS_SET, "mib": str(mib)} for key, mib in (("pk", public), ("swk", (primes - 1) * public))]
+
+
+def circuit_003(_: Path) -> list[Record]:
+    """ANDs of our circuit of AES-128."""
+    return [{"ands": str(aes_forms().ands)}]
+
+
+def keygen_traffic(results: Path) -> list[Record]:
+    """Percent of what is sent in a key generation of ``ajax53`` that belongs to the bootstrapping key, for each row of results/ajax_phases.csv."""
+    rows = read(results / "ajax_phases.csv")
+    who = ("protocol", "parties", "noise", "commit")
+    made = []
+    for key in dict.fromkeys(tuple(row[name] for name in who) for row in rows):
+        sent = {row["phase"]: float(row["sent_mb"]) for row in rows if tuple(row[name] for name in who) == key}
+        made.append(dict(zip(who, key, strict=True)) | {"bootstrapping_percent": str(100 * sent["bootstrapping key"] / sum(sent.values()))})
+    return made
+
+
+DERIVED: dict[str, Callable[[Path], list[Record]]] = {"key_sizes": key_sizes, "circuit_003": circuit_003, "keygen_traffic": keygen_traffic}
+"""By name; rows without a ``commit`` are computed by the code that makes the table, and count as such."""
