@@ -86,7 +86,7 @@ def keygen() -> list[str]:
     ]
     before: dict[str, str] = {}
     for row in rows:
-        verified = row["protocol"] in PROTOCOLS and PROTOCOLS[row["protocol"]].names_runs
+        verified = row["protocol"] in PROTOCOLS and PROTOCOLS[row["protocol"]].verifies_products
         base = before if verified and before and all(before[name] == row[name] for name in ("parties", "parameters", "keys")) else None
         seconds, sent = (f" ({float(row[name]) / float(base[name]):.2f})" if base else "" for name in ("seconds", "sent_mb"))
         lines.append(

@@ -256,7 +256,7 @@ def test_partners_share_alike(name: str) -> None:
         assert partner.sharing == protocol.sharing and partner.parts(n, t) == protocol.parts(n, t)
     plain = PROTOCOLS[protocol.plain_field_protocol]
     assert not plain.macs and plain.field and plain.values(n, t) == protocol.values(n, t)
-    assert protocol.ring_protocol or protocol.quorum or protocol.names_runs
+    assert protocol.ring_protocol or protocol.quorum or protocol.verifies_products
     if protocol.quorum is not None:  # t + 1 parties, of which t may be corrupt
         assert all(PROTOCOLS[q].most_corruptions(t + 1) == t and PROTOCOLS[q].sharing == "additive" for q in protocol.quorum)
 
@@ -367,7 +367,7 @@ def test_the_search_finds_names(tmp_path: Path) -> None:
 
 def test_committees_that_verify_products_refuse_other_plans() -> None:
     """Programs run with them, and committees are made; every plan that is not for malicious parties refuses them, in one line."""
-    verified = [p for p in PROTOCOLS.values() if p.names_runs]
+    verified = [p for p in PROTOCOLS.values() if p.verifies_products]
     assert verified and all(p.name in COMMITTEES for p in verified)
     assert bench.JOBS and {"", "sweep", "bench"} <= set(PACKAGES)
     kinds = {kind for of in PACKAGES for kind in job_kinds(of)}

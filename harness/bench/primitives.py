@@ -202,7 +202,7 @@ def whole_programs(options: Options) -> list[Primitive]:
     return [
         Primitive(row, p.name, FIELD if p.field else RING, 3, options.items, "\n".join(["n = int(program.args[1])", *text.split("; "), TOTAL, ""]))
         for p in PROTOCOLS.values()
-        if p.names_runs
+        if p.verifies_products
         for row, text in PROGRAMS.items()
     ]
 

@@ -9,11 +9,11 @@ import numpy as np
 from keyquorum.dsl import ShareVector
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext, read_plaintext
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.decrypt import decrypt
 from keyquorum.schemes.seal.key import SealKeyInfo
-from keyquorum.schemes.seal.policy import FloodPolicy, flooding_law
+from keyquorum.schemes.seal.policy import FloodPolicy, flooding_distribution
 from keyquorum.sharing.numbers import ProvenNumbers
 from keyquorum.sharing.numbers.flooding import GaussianSum
 from keyquorum.sharing.numbers.uniform_noise import UniformNoise
@@ -29,14 +29,14 @@ DEGREE = 64
 
 def flooding_summands(protocol: str, parties: int, threshold: int) -> int:
     """Gaussian numbers of which the flooding of a committee without MACs is the sum."""
-    law = flooding_law(POLICY, DEGREE, protocol, parties, threshold)
-    assert isinstance(law, GaussianSum)
-    return law.summands
+    distribution = flooding_distribution(POLICY, DEGREE, CommitteeShape(protocol, parties, threshold))
+    assert isinstance(distribution, GaussianSum)
+    return distribution.summands
 
 
 def noise_with_macs(policy: FloodPolicy, degree: int, parties: int, threshold: int) -> UniformNoise:
     """The flooding of a committee with MACs."""
-    return ProvenNumbers.flooding_law(policy, degree, "mascot", parties, threshold)
+    return ProvenNumbers.flooding_distribution(policy, degree, CommitteeShape("mascot", parties, threshold))
 
 
 DEVIATIONS = 9

@@ -358,15 +358,15 @@ class OfInputs(Decryption):
     def decrypted(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector]) -> Sequence[int] | None:
         """See :meth:`Decryption.decrypted`."""
         q, t = self.parameters.coeff_modulus[0], self.parameters.plain_modulus
-        group, names = RoundingGroup.of(context, self.committee.threshold, self.receiver), [shares[0].key_tests[0]]
+        group, origins = RoundingGroup.of(context, self.committee.threshold, self.receiver), [shares[0].origins[0]]
         u, _ = exact_summands(group, info, shares[0], [self.ciphertext])
         length = rounding_length(q, t, group.summands)
         low, residues = scaled_words(group, u, q, t, length)
         high = high_words(low, residues, t, length)
         # l and two bits, for three summands
         with group.ring(length + 2).shares(ShareVector.from_words(low)) as ring, group.field(t).shares(ShareVector.from_words(high)) as field:
-            ring.named("ring", names)
-            field.named("field", names)
+            ring.derive_origin("ring", origins)
+            field.derive_origin("field", origins)
             words = _carry(ContributedNumbers, group, ring, field, length)
         return [int(word) % t for word in words] if context.party == self.receiver else None
 

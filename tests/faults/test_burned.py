@@ -276,7 +276,7 @@ def test_shares_without_a_test_of_their_key_are_refused(tmp_path: Path, with_mac
         path = shares_path(tmp_path, party)
         header = _engine.ShareFile.header(str(path))
         _engine.ShareFile.write(str(path), header, _engine.ShareFile.read(str(path), header)[: 2 * 2 * 8 + 8])
-    with pytest.raises(KeyQuorumError, match=r"no test of the MAC key.*an earlier build"):
+    with pytest.raises(KeyQuorumError, match=r"do not state the run that made them.*an earlier build"):
         program(tmp_path, LOAD)
     assert not list(shares_path(tmp_path, 0).parent.glob("*.burned"))
     committee = Committee.load(with_macs)
@@ -284,9 +284,9 @@ def test_shares_without_a_test_of_their_key_are_refused(tmp_path: Path, with_mac
     header = _engine.ShareFile.header(str(path))
     kept = path.read_bytes()
     _engine.ShareFile.write(str(path), header, _engine.ShareFile.read(str(path), header)[:16])
-    with pytest.raises(KeyQuorumError, match=r"mac-0\.kqs: the shares have no test of the MAC key"):
+    with pytest.raises(KeyQuorumError, match=r"mac-0\.kqs: the shares do not state the run that made them"):
         decrypt(with_macs)
-    assert any("no test of the MAC key" in f.text for f in examine_keys(committee, [1]) if not f.ok)
+    assert any("do not state the run that made them" in f.text for f in examine_keys(committee, [1]) if not f.ok)
     path.unlink()
     with pytest.raises(KeyQuorumError, match=r"mac-0\.kqs: missing"):
         decrypt(with_macs)
@@ -304,7 +304,7 @@ def test_failed_check_blocked_committee_without_a_folder() -> None:
         engine = context.session.engine("mascot", f"F_{DEFAULT_PRIME}")
         x = engine.input(0, 1, np.array([5], dtype=np.int64) if context.party == 0 else None)
         data = bytearray(engine.export(x))
-        engine.key_test()
+        engine.origin()
         data[0] ^= cheat * context.party
         value: list[int] = engine.read(engine.open(engine.import_(bytes(data), 1))).tolist()
         return value

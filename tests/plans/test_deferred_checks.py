@@ -107,7 +107,7 @@ def together(
 
 def part(items: Preprocessing, start: int, stop: int) -> Preprocessing:
     """Some of the items, whose shares have two words."""
-    return Preprocessing([section[:, :, 2 * start : 2 * stop].copy() for section in items], items.key_tests)
+    return Preprocessing([section[:, :, 2 * start : 2 * stop].copy() for section in items], items.origins)
 
 
 CHECK = 2
@@ -339,7 +339,7 @@ def test_what_is_not_marked_waits_for_the_check(exposes: str) -> None:
 
     def one(party: Party) -> int:
         engine = party.session.engine("spdz2k", "Z2^64", "deferred", 1, None)
-        engine.key_test()
+        engine.origin()
         x, y = (engine.input(0, 1, np.array([v]) if party.session.party == 0 else None) for v in (5, 7))
         data = bytearray(engine.export(x))
         if party.session.party == 1:
@@ -373,7 +373,7 @@ def test_what_is_not_marked_waits_for_the_check(exposes: str) -> None:
 def test_the_end_of_the_deferral_verifies_all() -> None:
     def one(party: Party) -> None:
         engine = party.session.engine("spdz2k", "Z2^64", "deferred", 1, None)
-        engine.key_test()
+        engine.origin()
         x = engine.input(0, 1, np.array([5]) if party.session.party == 0 else None)
         data = bytearray(engine.export(x))
         data[0] ^= party.session.party

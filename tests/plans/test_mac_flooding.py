@@ -16,7 +16,7 @@ from keyquorum import _engine, api
 from keyquorum._engine import budget_lift
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.fhe.parameters import list_parameter_sets, load
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.model.errors import CiphertextError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.decrypt import decrypt
@@ -117,7 +117,7 @@ def test_the_advantage_of_the_policy_is_kept(policy: FloodPolicy, degree: int) -
         noise = noise_with_macs(policy, degree, parties, parties - 1)
         assert given_away(policy, noise, degree, parties) <= 2.0**policy.advantage
         assert given_away(policy, replace(noise, wide=noise.wide - 1), degree, parties) > 0.9 * 2.0**policy.advantage
-        deviation = math.sqrt(flooding_variance(policy, degree, PROTOCOL, parties, parties - 1))
+        deviation = math.sqrt(flooding_variance(policy, degree, CommitteeShape(PROTOCOL, parties, parties - 1)))
         assert 1 < deviation < 2.1 and (policy.decryptions != 16 or policy.bits != 30 or round(deviation, 2) == 1.63)
 
 

@@ -18,7 +18,7 @@ from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.seal.variant import seal_variant
-from keyquorum.sharing.names import named
+from keyquorum.sharing.origins import derive_origin
 from keyquorum.sharing.rounding import check_rounds
 from keyquorum.sharing.variants import Variant
 
@@ -121,10 +121,12 @@ def test_shares_that_were_scaled_have_the_name_of_the_phase() -> None:
 
     def one(context: PartyContext) -> list[bytes]:
         first, second = key_shares(plan, context), key_shares(plan, context)
-        made = [named(of.copy(), "mal-rep-field", domain, purpose, of.key_tests) for purpose, of in (("a", first), ("a", second), ("b", second))]
+        made = [
+            derive_origin(of.copy(), "mal-rep-field", domain, purpose, of.origins) for purpose, of in (("a", first), ("a", second), ("b", second))
+        ]
         with pytest.raises(ParameterError, match="without the name of a run"):
-            named(first, "mal-rep-field", domain, "a", [])
-        return [shares.key_tests[0].tobytes() for shares in made]
+            derive_origin(first, "mal-rep-field", domain, "a", [])
+        return [bytes(shares.origins[0]) for shares in made]
 
     names = run_in_process(plan.committee, one)
     assert len(set(names[0])) == 3 and names == [names[0]] * 3
@@ -157,7 +159,7 @@ def test_pools_of_semi_honest_items_are_refused(tmp_path: Path) -> None:
     def one(context: PartyContext) -> Any:
         variant, group = seal_variant(committee, ROUNDING, plan.parameters), pool_group(context)
         items = variant.make(group, 4)
-        items.key_tests = []
+        items.origins = []
         return variant.use(group, np.zeros((2, 2, 4), dtype=np.uint64), items, 0)
 
     with pytest.raises(ProgramError, match="lack the name of their draw"):

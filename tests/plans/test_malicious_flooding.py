@@ -18,7 +18,7 @@ from keyquorum.backends.base import Mode
 from keyquorum.backends.embedded import Embedded
 from keyquorum.dsl import ShareVector
 from keyquorum.fhe.parameters import load
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.model.errors import CiphertextError, KeyQuorumError, ParameterError, PolicyError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.schemes.seal.decrypt import _check_room, decrypt
@@ -112,7 +112,7 @@ def test_sizes_are_counted_honestly(kind: Kind) -> None:
     """Variances of all sets add up in the stated precision."""
     sets, plan = len(sets_of(kind)), planned(kind)
     info, degree, scale = plan.info(), plan.parameters.ring_degree, plan.ciphertext.scale
-    assert flooding_variance(info.policy, degree, *kind) == sets
+    assert flooding_variance(info.policy, degree, CommitteeShape(*kind)) == sets
     assert key_precision(info).deviation == pytest.approx(math.sqrt(sets * degree / 2) * info.policy.sigma(degree) / scale)
 
 
@@ -430,7 +430,7 @@ def test_noise_of_two_laws_is_refused(kind: Kind, monkeypatch: pytest.MonkeyPatc
     assert len(name) == 16
     with pytest.raises(_engine.StoreError, match="not made together"):
         run_in_process(plan.committee, lambda context: one(context, 1 << 20))
-    monkeypatch.setattr(floodings, "joined_name", lambda purpose, names: names[0])
+    monkeypatch.setattr(floodings.Origin, "derived", lambda purpose, origins: origins[0])
     # The ablation: without the law in the name the sum is opened, and copies or degrees are wrong then.
     with pytest.raises(_engine.CheckError, match="cheats"):
         run_in_process(plan.committee, lambda context: one(context, 1 << 20))
@@ -441,7 +441,7 @@ def flood_call(n: int) -> Any:
     from keyquorum.programs import Segment
     from keyquorum.programs.signatures import flood
 
-    return flood(contributors=2, N=n, receiver=0, phase=Segment(0, n), masks="stored", r=Segment(n, n))
+    return flood(contributors=0, N=n, receiver=0, phase=Segment(0, n), masks="stored", r=Segment(n, n))
 
 
 def residuals(monkeypatch: pytest.MonkeyPatch, kind: Kind, runs: int, unknown: bool) -> np.ndarray:

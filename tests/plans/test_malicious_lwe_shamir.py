@@ -269,8 +269,8 @@ def test_masks_are_drawn_anew_without_a_pool(again: bool, monkeypatch: pytest.Mo
 
     def make(self: LweFieldVariant, group: Any, size: int) -> Any:
         made = truly(self, group, size)
-        items, tests = kept.setdefault(group.me, ([part.copy() for part in made], [test.copy() for test in made.key_tests]))
-        return Preprocessing([part.copy() for part in items], [test.copy() for test in tests])
+        items, origins = kept.setdefault(group.me, ([part.copy() for part in made], [origin.copy() for origin in made.origins]))
+        return Preprocessing([part.copy() for part in items], [origin.copy() for origin in origins])
 
     if again:
         monkeypatch.setattr(LweFieldVariant, "make", make)

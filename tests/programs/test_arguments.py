@@ -23,6 +23,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("round_mask", {"size": 4, "l": 8, "bits": "most"}, "argument bits must be sum or all or blocks, not 'most'"),
     ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4}, "argument target is missing"),
     ("rlwe_switch_key", {"N": 4, "q": Q60, "f": 1, "L": 1, "i": 0, "P": 1, "s": 0, "e": 4, "t": 6}, "an odd Galois element"),
+    (
+        "flood",
+        {"contributors": 2, "N": 4, "receiver": 0, "at": 0, "masks": "stored"},
+        "contributors is the number of parties that input flooding: 0 if it is stored",
+    ),
     ("flood", {"contributors": 2, "N": 4, "receiver": -1}, "argument receiver must be a party number or all, not '-1'"),
     ("round_ltz_circuit_odd_ring", {"d": 2, "n": 4, "l": 60, "at": 0, "ring_length": 60}, "ring_length 60 is too small"),
     ("round_carry_odd_ring", {"s": 3, "d": 2, "n": 4, "l": 60, "at": 0, "ring_length": 61}, "ring_length 61 is too small, it must be at least 62"),

@@ -74,7 +74,7 @@ def test_flood_adds_pieces_up(backend: Backend) -> None:
     """Also where a weight is above the modulus."""
     rng = np.random.default_rng(3)
     phase, pieces = rng.integers(0, 1 << 30, 20), rng.integers(-100, 100, (4, 20))
-    arguments = {"contributors": 2, "N": 20, "receiver": 1, "at": 80, "masks": "stored", "r_at": 0, "pieces": 4, "width": 13}
+    arguments = {"contributors": 0, "N": 20, "receiver": 1, "at": 80, "masks": "stored", "r_at": 0, "pieces": 4, "width": 13}
     out = run("flood", arguments, backend, shares=np.concatenate([pieces.reshape(-1), phase]))
     wanted = phase + sum(pieces[j] << 13 * j for j in range(4))
     q = backend.modulus

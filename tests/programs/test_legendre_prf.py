@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import ProgramIO, ShareVector, run_program
+from keyquorum.dsl.files.origin import Origin
 
 from tests.protocols import EMULATE_FIELD, REPLICATED_FIELD, SEMI_FIELD, SHAMIR_3, SHAMIR_5, VERIFIED_FIELD, Backend
 
@@ -72,7 +73,7 @@ def wide(protocol: str, q: int, arguments: list[object], values: list[int]) -> t
         shares = files[session.party]
         engine = session.engine(protocol, f"F_{q}", "legendre_prf", None, SEED)
         if protocol == "mal-rep-field":
-            shares.key_tests = [engine.key_test()]
+            shares.origins = [Origin(engine.origin())]
             shares.bind(protocol, f"F_{q}")
         before = engine.stats()
         io = ProgramIO(shares=shares)

@@ -110,7 +110,7 @@ def test_flood(backend: Backend, receiver: Any) -> None:
 @pytest.mark.parametrize("backend", FIELDS, ids=str)
 def test_flood_with_stored_noise(backend: Backend) -> None:
     phase, noise = RNG.integers(-(2**40), 2**40, N), RNG.integers(-(2**50), 2**50, N)
-    arguments = {"contributors": 2, "N": N, "receiver": 0, "at": 0, "masks": "stored", "r_at": N}
+    arguments = {"contributors": 0, "N": N, "receiver": 0, "at": 0, "masks": "stored", "r_at": N}
     out = run("flood", arguments, backend, shares=[*phase, *noise])
     assert np.array_equal(out.personal[0], phase + noise)
 

@@ -14,7 +14,7 @@ from keyquorum import _engine
 from keyquorum.dsl import ProgramIO, run_program
 from keyquorum.dsl.files import share_files
 from keyquorum.dsl.files.share_files import claim_path, shares_path
-from keyquorum.dsl.files.share_vector import NO_NAME, ShareVector
+from keyquorum.dsl.files.share_vector import NO_ORIGIN, ShareVector
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
@@ -82,7 +82,7 @@ def _stored(folder: Path, backend: Backend) -> list[bytes]:
 
 @pytest.mark.parametrize("backend", [VERIFIED_FIELD, VERIFIED_RING, VERIFIED_SHAMIR], ids=str)
 def test_every_run_that_stores_shares_has_a_name(tmp_path: Path, backend: Backend) -> None:
-    assert PROTOCOLS[backend.protocol].names_runs
+    assert PROTOCOLS[backend.protocol].verifies_products
     _run(tmp_path, backend, STORE, "41")
     first = _stored(tmp_path, backend)
     assert _run(tmp_path, backend, READ) == [[41, 41, 41]] * backend.parties
@@ -124,7 +124,7 @@ def test_files_without_a_name_are_refused(tmp_path: Path) -> None:
         path = str(shares_path(tmp_path, party))
         header = _engine.ShareFile.header(path)
         _engine.ShareFile.write(path, header, bytes(_engine.ShareFile.read(path, header))[:-NAME])
-    with pytest.raises(ProgramError, match=NO_NAME[:40]):
+    with pytest.raises(ProgramError, match=NO_ORIGIN[:40]):
         _run(tmp_path, backend, READ)
     # A program that uses no shares runs.
     assert _run(tmp_path, backend, "regint(7).binary_output()\n") == [[7]] * 3
@@ -175,7 +175,7 @@ def test_two_saves_by_one_engine_ablated_with_one_name(tmp_path: Path, monkeypat
         if len(opened) == 2:
             both.set()
 
-    monkeypatch.setattr(ShareVector, "name_anew", lambda self, engine: self.exists)
+    monkeypatch.setattr(ShareVector, "renew_origin", lambda self, engine: self.exists)
     _saved_twice(tmp_path)
     assert len(set(_stored(tmp_path, VERIFIED_FIELD))) == 1
     with pytest.raises(_engine.CheckError, match=r"party 2 and party 1 hold the same summand|party 1 and party 2 hold the same summand"):

@@ -390,22 +390,23 @@ pub trait Engine: Send {
     /// Raw words of a share: part after part, little endian.
     fn export(&mut self, a: &Handle) -> Result<Vec<u8>>;
     /// A share from raw words; refuses another length or words out of range. With MACs also shares (other than zeros) of a domain for which the
-    /// session has neither called [`Engine::key_test`] nor [`Engine::test_stored_keys`]. The same where products are verified.
+    /// session has neither called [`Engine::origin`] nor [`Engine::check_origin`]. The same where products are verified.
     fn import(&mut self, data: &[u8], n: usize) -> Result<Handle>;
-    /// The test of MAC keys, which must be stored with shares: a public name of 16 bytes, and a few random elements as raw words. Where products are verified
-    /// it is the name alone, that of the run; elsewhere it is empty. The same for all shares that an engine stores. At all parties, as the first call runs rounds and a toss.
-    fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
-    /// [`Engine::key_test`] with a new name, where products are verified: for every set of share files that is written. Elsewhere the same as before. At all parties.
-    fn renew_key_test(&mut self) -> Result<Zeroizing<Vec<u8>>>;
-    /// Makes sure that the MAC keys of this session are those under which shares were stored with this [`Engine::key_test`]; at all parties,
-    /// before the shares are imported. An exchange of names and rounds, once a session: of what the session has made or tested it knows already.
+    /// The origin of what this engine stores, which must be stored with the shares. With MACs: the public name of this run, 16 bytes, and our shares of a few random
+    /// elements as raw words, the test of the MAC keys. Where products are verified: the name alone. Elsewhere it is empty. The same for all shares that an engine
+    /// stores. At all parties, as the first call runs rounds and a toss.
+    fn origin(&mut self) -> Result<Zeroizing<Vec<u8>>>;
+    /// [`Engine::origin`] with a new name, where products are verified: for every set of share files that is written. Elsewhere the same as before. At all parties.
+    fn renew_origin(&mut self) -> Result<Zeroizing<Vec<u8>>>;
+    /// Makes sure that all parties have shares of this [`Engine::origin`], and that the MAC keys of this session are those under which they were stored; at all parties,
+    /// before the shares are imported. With MACs an exchange of names and rounds, once a session: of what the session has made or tested it knows already.
     /// Where products are verified: compares the names of the runs, in every call; no bytes if there are no shares.
     ///
     /// # Errors
     /// [`EngineError::Check`](crate::error::EngineError::Check) if a party has another key, which burns the keys;
-    /// [`EngineError::Store`](crate::error::EngineError::Store) for another number of bytes, words out of range, or a party that has a test of
+    /// [`EngineError::Store`](crate::error::EngineError::Store) for another number of bytes, words out of range, or a party that has
     /// another name, which burns nothing.
-    fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()>;
+    fn check_origin(&mut self, origin: &[u8]) -> Result<()>;
     /// Binds all that follows to a context, at all parties: they refuse the messages of a party that has bound another one. Local.
     fn bind_context(&mut self, text: &[u8]);
     /// From now on, the MACs of values that are opened by [`Operation::OpenMasked`] are verified together, before anything else is opened, stored or

@@ -8,11 +8,13 @@ use keyquorum_ot::Security;
 use crate::adversary::Corruption;
 use crate::descriptor::Descriptor;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::ops::Computation;
 use crate::protocol::opening::Opening;
 use crate::protocol::verified::Unsettled;
-use crate::protocol::{Arithmetic, Authenticated, Channel, Openings, Protocol, SubsetStream};
+use crate::protocol::{
+    Arithmetic, Authenticated, Channel, Openings, Origin, Protocol, SubsetStream,
+};
 use crate::session::{EngineOptions, Session};
 
 /// See the module.
@@ -95,13 +97,25 @@ impl Opening for SessionOpening {
         &self,
         protocol: P,
         domains: (D, D),
-    ) -> Box<dyn Engine> {
-        Box::new(Computation::new(
+    ) -> Result<Box<dyn Engine>> {
+        let can = self.descriptor;
+        let agrees = match protocol.origin() {
+            Origin::Unstated => !can.macs && !can.verifies_products(),
+            Origin::Name => can.verifies_products(),
+            Origin::NameAndKeyTest(_) => can.macs,
+        };
+        if !agrees || protocol.mac_key().is_some() != can.macs {
+            return Err(EngineError::internal(format!(
+                "shares of {} are stored with another origin than its descriptor says: correct `macs`, `adversary`, or `StoredShares::origin`",
+                can.name
+            )));
+        }
+        Ok(Box::new(Computation::new(
             self.session.clone(),
             protocol,
             domains,
             self.threshold,
             self.options.insecure_seed.is_some(),
-        ))
+        )))
     }
 }

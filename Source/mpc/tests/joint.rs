@@ -45,7 +45,7 @@ fn opened(
             .map(|(protocol, domain)| {
                 let mut engine = session.engine(protocol, *domain, &options).unwrap();
                 // Names a run, where stored shares need one.
-                engine.key_test().unwrap();
+                engine.origin().unwrap();
                 let shares = joint.shares(*domain, 0, N).unwrap();
                 let stored = engine.import(&shares, N).unwrap();
                 let clear = engine.open(&stored).unwrap();
@@ -160,7 +160,7 @@ fn sums_of_what_members_compute_are_shared_alike() {
                 .iter()
                 .map(|(protocol, domain)| {
                     let mut engine = session.engine(protocol, *domain, &options).unwrap();
-                    engine.key_test().unwrap();
+                    engine.origin().unwrap();
                     let shares = joint.shares_of(*domain, &rows).unwrap();
                     let stored = engine.import(&shares, N).unwrap();
                     let clear = engine.open(&stored).unwrap();
@@ -340,7 +340,7 @@ fn draws_have_names() {
             let names = [draw(4, 40), draw(4, 40), draw(5, 40)];
             let mut engine = session.engine(protocol, DomainKind::Fq(Q), &o).unwrap();
             engine
-                .test_stored_keys(names[0].as_deref().unwrap_or_default())
+                .check_origin(names[0].as_deref().unwrap_or_default())
                 .unwrap();
             names
         });
@@ -368,7 +368,7 @@ fn draws_that_differ_have_different_names() {
         let mut engine = session
             .engine("mal-rep-field", DomainKind::Fq(Q), &o)
             .unwrap();
-        match engine.test_stored_keys(joint.name().unwrap()) {
+        match engine.check_origin(joint.name().unwrap()) {
             Err(EngineError::Store(text)) => text.contains("not made together"),
             other => panic!("{other:?}"),
         }

@@ -588,22 +588,22 @@ impl Engine {
         Ok(Value::wrap(made))
     }
 
-    /// The test of MAC keys, which must be stored with shares; empty without MACs.
-    fn key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let data = self.unrecorded(py, "key_test", |e| e.key_test())?;
+    /// The origin of what this engine stores, which must be stored with the shares; empty for semi-honest protocols. At all parties.
+    fn origin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let data = self.unrecorded(py, "origin", |e| e.origin())?;
         Ok(PyArray1::from_slice(py, &data))
     }
 
-    /// `key_test` with a new name, where products are verified: for every set of share files that is written; at all parties.
-    fn renew_key_test<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let data = self.unrecorded(py, "renew_key_test", |e| e.renew_key_test())?;
+    /// `origin` with a new name, where products are verified: for every set of share files that is written; at all parties.
+    fn renew_origin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+        let data = self.unrecorded(py, "renew_origin", |e| e.renew_origin())?;
         Ok(PyArray1::from_slice(py, &data))
     }
 
-    /// Makes sure that the MAC keys are those under which shares were stored with this; at all parties.
-    fn test_stored_keys(&self, py: Python<'_>, key_test: Bytes8<'_>) -> PyResult<()> {
-        let data = slice(&key_test)?;
-        self.unrecorded(py, "test_stored_keys", |e| e.test_stored_keys(data))
+    /// Makes sure that all parties have shares of this origin, and that the MAC keys are those under which they were stored; at all parties.
+    fn check_origin(&self, py: Python<'_>, origin: Bytes8<'_>) -> PyResult<()> {
+        let data = slice(&origin)?;
+        self.unrecorded(py, "check_origin", |e| e.check_origin(data))
     }
 
     /// Binds all that follows to this context, at all parties.

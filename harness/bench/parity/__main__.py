@@ -89,7 +89,7 @@ def without_peer(protocol: str, case: Case) -> bool:
     summands are not split."""
     domain = Domain.parse(case.domain)
     short = domain.prime is not None and domain.bits < STATISTICAL_SECURITY
-    return ALL[protocol].names_runs and (short or case.program == SPLIT_OF_WORDS)
+    return ALL[protocol].verifies_products and (short or case.program == SPLIT_OF_WORDS)
 
 
 def compare(checkout: Checkout, protocol: str, repeats: int, only: str, show: Callable[[Compared], None]) -> list[Compared]:

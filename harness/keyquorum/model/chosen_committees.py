@@ -21,7 +21,7 @@ def over_field(protocol: str) -> str:
 
 def verified(protocol: str) -> str:
     """The protocol over prime fields of the same sharing that verifies products."""
-    return next(p.name for p in COMMITTEES.values() if p.names_runs and p.field and p.sharing == PROTOCOLS[protocol].sharing)
+    return next(p.name for p in COMMITTEES.values() if p.verifies_products and p.field and p.sharing == PROTOCOLS[protocol].sharing)
 
 
 VERIFIED_REPLICATED, VERIFIED_SHAMIR = map(verified, (REPLICATED, SHAMIR))
@@ -32,13 +32,15 @@ REPLICATED_RING, ADDITIVE_RING, RING_WITH_MACS = map(over_ring, (REPLICATED, ADD
 def distinct(macs: bool | None = None) -> tuple[str, ...]:
     """One protocol a committee, over prime fields: two protocols of the same sharing are the same committee. ``macs``: only with, or without. Not those that
     verify products, which run few plans."""
-    fields = dict.fromkeys(p.field_protocol for p in COMMITTEES.values() if not p.names_runs)
+    fields = dict.fromkeys(p.field_protocol for p in COMMITTEES.values() if not p.verifies_products)
     return tuple(name for name in fields if macs is None or PROTOCOLS[name].macs == macs)
 
 
 def with_capability(**capabilities: object) -> tuple[str, ...]:
     """Protocols of committees that have all these capabilities. Not those that verify products."""
-    return tuple(p.name for p in COMMITTEES.values() if not p.names_runs and all(getattr(p, name) == value for name, value in capabilities.items()))
+    return tuple(
+        p.name for p in COMMITTEES.values() if not p.verifies_products and all(getattr(p, name) == value for name, value in capabilities.items())
+    )
 
 
 def lwe_set(protocol: str) -> str:

@@ -20,6 +20,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from .errors import CommitteeError, ParameterError
 from .plain import read_text, toml_loads
@@ -79,6 +80,14 @@ class Party:
         return place_text(self.host, self.port)
 
 
+class CommitteeShape(NamedTuple):
+    """What the distribution of a committee's flooding depends on: protocol, number of parties, and how many of them may be corrupted."""
+
+    protocol: str
+    parties: int
+    threshold: int
+
+
 @dataclass(frozen=True)
 class Committee:
     """The parties of a committee, their protocol, and the folder."""
@@ -99,6 +108,11 @@ class Committee:
     def size(self) -> int:
         """Number of parties."""
         return len(self.parties)
+
+    @property
+    def shape(self) -> CommitteeShape:
+        """Protocol, size and threshold."""
+        return CommitteeShape(self.protocol, self.size, self.threshold)
 
     @property
     def digest(self) -> bytes:
@@ -170,7 +184,7 @@ class Committee:
     def verifies_products(self) -> bool:
         """Whether parties may be malicious, and products are verified: such a committee runs the plans that are argued and tested for it, and no others. Of a
         subset: whether this holds for the committee whose parties these are."""
-        return self.whole.capabilities.names_runs
+        return self.whole.capabilities.verifies_products
 
     @property
     def share_parts(self) -> int:
@@ -312,7 +326,7 @@ def require_semi_honest(committee: Committee, plan: str) -> None:
 
 
 def require_embedded(committee: Committee, backend: str) -> None:
-    """Refuses another backend than the embedded engine where products are verified: plans take joint integers, and names of runs, from it. Raises CommitteeError."""
+    """Refuses another backend than the embedded engine where products are verified: plans take joint integers, and origins of shares, from it. Raises CommitteeError."""
     if committee.verifies_products and backend != "embedded":
         raise CommitteeError(f"{committee.protocol}: plans take joint integers, which the backend {backend} does not have: leave out --backend")
 

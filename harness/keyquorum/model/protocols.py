@@ -91,8 +91,8 @@ class Protocol:
         return self.sharing == "none"
 
     @property
-    def names_runs(self) -> bool:
-        """Whether shares are stored with the name of the run that made them, which all parties compare: malicious parties, and no MACs."""
+    def verifies_products(self) -> bool:
+        """Whether products are verified together: against malicious parties, without MACs. Shares are stored with the name of the run that made them then."""
         return self.adversary == "malicious" and not self.macs
 
     @property

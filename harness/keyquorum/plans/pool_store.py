@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import ShareFile, StoreError
-from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError, PoolLost, PoolUnwritable
@@ -239,8 +240,8 @@ class PoolStore:
         }  # fmt: skip
 
     def write(self, chunk: Chunk, preprocessing: Preprocessing) -> None:
-        """Stores a chunk that does not count yet; with MACs the test of their keys behind its sections."""
-        data = pack(preprocessing, self.sections) + b"".join(test.tobytes() for test in preprocessing.key_tests)
+        """Stores a chunk that does not count yet; their origin, if they have one, stands behind its sections."""
+        data = pack(preprocessing, self.sections) + b"".join(map(bytes, preprocessing.origins))
         ShareFile.write(str(self._path(chunk.id)), self._header(chunk), data)
 
     def require_room(self, count: int, parties: int = 1) -> None:
@@ -353,18 +354,18 @@ class PoolStore:
             raise PoolError(f"{self.folder}: items {start} to {end} are handed out already, or not claimed: this is a bug")
         self.next = end
         pieces = []
-        key_tests: dict[bytes, KeyTest] = {}
+        origins: dict[bytes, Origin] = {}
         for chunk, base in self.chunks.there():
             if base >= end:
                 break
             low, high = max(start, base), min(end, base + chunk.count)
             if low < high:
                 stored = self._chunk(chunk)
-                key_tests.update((test.tobytes(), test) for test in stored.key_tests)
+                origins.update((bytes(origin), origin) for origin in stored.origins)
                 piece = items_of(stored, self.sections, low - base, high - base)
                 pieces.append(piece if high == end else [rows.copy() for rows in piece])  # another chunk takes the place of this one
         return Preprocessing(
-            (np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)), list(key_tests.values())
+            (np.concatenate(rows, axis=2) if len(rows) > 1 else rows[0] for rows in zip(*pieces, strict=True)), list(origins.values())
         )
 
     def give_up(self, end: int) -> None:
@@ -380,16 +381,16 @@ class PoolStore:
                 raise PoolLost(f"{error}; keyquorum pool drop at every party, and fill again") from None
             size = packed_bytes(self.sections, self.parts, chunk.count)
             protocol = named(self.kind["protocol"])
-            if (len(data) > size) != (protocol.macs or protocol.names_runs) or len(data) < size:
+            if (len(data) > size) != (protocol.macs or protocol.verifies_products) or len(data) < size:
                 raise PoolLost(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
-            key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []
-            self._cached = chunk.id, Preprocessing(stored_sections(data, self.sections, self.parts, chunk.count), key_tests)
+            origins = [Origin(data[size:])] if len(data) > size else []
+            self._cached = chunk.id, Preprocessing(stored_sections(data, self.sections, self.parts, chunk.count), origins)
         return self._cached[1]
 
     def _forget(self) -> None:
         if self._cached is not None:
-            for words in [*self._cached[1], *self._cached[1].key_tests]:
+            for words in self._cached[1].arrays:
                 words.fill(0)
             self._cached = None
 

@@ -28,7 +28,7 @@ def check_verified(committee: Committee, scheme: AnyEncryption) -> None:
     if committee.verifies_products and not scheme.verified:
         raise ParameterError(
             f"{committee.protocol}: {scheme.title} is decrypted by semi-honest committees alone, as masks and noise of parties are not checked: take a committee of "
-            f"{names(COMMITTEES, names_runs=False, last=' or ')}"
+            f"{names(COMMITTEES, verifies_products=False, last=' or ')}"
         )
 
 

@@ -198,7 +198,7 @@ def parties_option(committee: Committee) -> str:
 
 
 def _wipe(items: Preprocessing) -> None:
-    for words in [*items, *items.key_tests]:
+    for words in items.arrays:
         if words.flags.writeable:
             words.fill(0)
 
@@ -354,7 +354,7 @@ class Pool:
                 slices.pause()
             if len(parts) == 1:
                 return parts[0]
-            return join_slices(parts, kind_of(group.context.committee).tests_of_all("slices of items", [part.key_tests for part in parts]))
+            return join_slices(parts, kind_of(group.context.committee).origins_of_all("slices of items", [part.origins for part in parts]))
         except BaseException:
             for part in parts:
                 _wipe(part)

@@ -66,7 +66,7 @@ PAPER_SET = "ckks-16384-seed004"
 
 def _committee(row: pd.Series) -> str:
     protocol = COMMITTEES[row["protocol"]]
-    return f"{protocol.name} ({'MACs' if protocol.macs else 'products verified' if protocol.names_runs else 'no MACs'})"
+    return f"{protocol.name} ({'MACs' if protocol.macs else 'products verified' if protocol.verifies_products else 'no MACs'})"
 
 
 def _where(row: pd.Series) -> str:

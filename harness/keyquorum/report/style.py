@@ -23,7 +23,7 @@ from matplotlib.ticker import NullLocator
 
 from keyquorum.model.protocols import COMMITTEES
 
-ORDER = tuple(sorted(COMMITTEES, key=lambda name: COMMITTEES[name].names_runs))
+ORDER = tuple(sorted(COMMITTEES, key=lambda name: COMMITTEES[name].verifies_products))
 """Committees in the order of plots: those that verify products last, as older tables have none of them."""
 FIRST_COLOURS = ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#e69f00", "#cc79a7", "#7f3c8d")
 MORE_COLOURS = ("#8c1c13", "#1b5e20", "#00a6a6", "#f0c808", "#6a4c93", "#ff595e", "#8ac926", "#1d3557", "#b5651d", "#ff7eb6", "#4d908e")

@@ -22,7 +22,7 @@ import numpy as np
 
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import NO_KEY_TEST
+from keyquorum.dsl.files.origin import NO_ORIGIN, Origin
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
@@ -85,12 +85,12 @@ def write_mac(path: Path, header: Json, share: ShareVector) -> None:
 
 
 def read_mac(path: Path, header: Json, share: ShareVector, tested: bool = True) -> None:
-    """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no test of the MAC key where one must be."""
+    """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no origin where there must be one."""
     protocol = named(header["protocol"])
-    if protocol.names_runs:
+    if protocol.verifies_products:
         if not path.exists():
             raise KeyFileError(f"{path}: missing: restore it from a backup, with the shares of the same time")
-        share.key_tests = [np.frombuffer(ShareFile.read(str(path), {**header, "length": 1}), dtype=np.uint8).copy()]
+        share.origins = [Origin(ShareFile.read(str(path), {**header, "length": 1}))]
         return
     if not protocol.macs:
         return
@@ -100,8 +100,8 @@ def read_mac(path: Path, header: Json, share: ShareVector, tested: bool = True) 
         share.import_mac(ShareFile.read(str(path), {**header, "length": 1}))
     except ProgramError as error:
         raise KeyFileError(f"{path}: {error}") from None
-    if tested and not share.key_tests:
-        raise KeyFileError(f"{path}: {NO_KEY_TEST}")
+    if tested and not share.origins:
+        raise KeyFileError(f"{path}: {NO_ORIGIN}")
 
 
 def write_public_files(folder: Path, info: K, public: dict[str, bytes], written: Sequence[str] = ()) -> K:

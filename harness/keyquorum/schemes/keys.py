@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from keyquorum.dsl import ShareVector
-from keyquorum.model.committee import Committee, require_semi_honest
+from keyquorum.model.committee import Committee, CommitteeShape, require_semi_honest
 from keyquorum.model.needs import Needs
 from keyquorum.model.plain import Json, is_count, is_hex
 
@@ -65,6 +65,11 @@ class KeyInfo(ABC):
     def most_decryptions(self, rounding: str) -> int | None:
         """Ciphertexts that the key may ever decrypt by this rounding; None: any number, and they are not counted."""
         return None
+
+    @property
+    def shape(self) -> CommitteeShape:
+        """Protocol, size and threshold of the committee that made the key."""
+        return CommitteeShape(self.protocol, self.parties, self.threshold)
 
     @property
     def digest(self) -> bytes:

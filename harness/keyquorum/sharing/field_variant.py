@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import joint_summands
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Field, Sharing
 from keyquorum.model.errors import ParameterError
@@ -29,7 +30,7 @@ from .group import RoundingGroup
 from .numbers import PseudorandomNumbers
 from .randomness import wipe
 from .rounding import ROUNDINGS
-from .variants import Destination, Preprocessing, Section, Variant, tests_of, wipe_copies
+from .variants import Destination, Preprocessing, Section, Variant, origins_of, wipe_copies
 
 Words = NDArray[np.uint64]
 CHUNK = 1024
@@ -98,22 +99,22 @@ class FieldVariant(Variant):
     def make(self, group: RoundingGroup, size: int) -> Preprocessing:
         """The preprocessing of ``size`` phases, [parts, rows, size] a section; all parties call this. Numbers that are not below q are thrown away, and others made."""
         made: list[tuple[Words, Words]] = []
-        names: list[list[KeyTest]] = []
+        origins: list[list[Origin]] = []
         count = 0
         good = self.modulus / (1 << self.length)
         try:
             while count < size:
-                made.append(self._masks(group, min(CHUNK, math.ceil((size - count) / good) + 8), names))
+                made.append(self._masks(group, min(CHUNK, math.ceil((size - count) / good) + 8), origins))
                 count += made[-1][0].shape[-1]
             joined = [np.concatenate(parts, axis=2) for parts in zip(*made, strict=True)]
         finally:
             wipe(*(part for pair in made for part in pair))
         sections = [whole[:, :, :size].copy() for whole in joined]
         wipe(*joined)  # with the masks that are too many
-        return Preprocessing(sections, PseudorandomNumbers.tests_of_all("items", names))
+        return Preprocessing(sections, PseudorandomNumbers.origins_of_all("items", origins))
 
-    def _masks(self, group: RoundingGroup, size: int, names: list[list[KeyTest]]) -> tuple[Words, Words]:
-        """v modulo q and its rows in the field of the messages, [parts, rows, at most size] each: those of ``size`` draws that are below q. ``names``: of the runs that made them are appended."""
+    def _masks(self, group: RoundingGroup, size: int, origins: list[list[Origin]]) -> tuple[Words, Words]:
+        """v modulo q and its rows in the field of the messages, [parts, rows, at most size] each: those of ``size`` draws that are below q. ``origins``: of the runs that made them are appended."""
         q, length = self.modulus, self.length
         over_q, over_messages = group.over(Sharing(self.protocol, Field(q))), group.over(Sharing(self.protocol, Field(self.field)))
         joint, summands = over_q.joint_integers(size, length), joint_summands(self.protocol, self.parties, self.threshold)
@@ -126,7 +127,7 @@ class FieldVariant(Variant):
             sums.run(round_field_mask(summands=summands, size=size, l=length, q=q, keep="sum", bits=given))
             below = rows.run(round_field_mask(summands=summands, size=size, l=length, q=q, keep="bits", low=self.low, bits=given))
             chosen = np.flatnonzero(below == 1)
-            names += [[name.copy() for name in shares.file.key_tests] for shares in (sums, rows)]
+            origins += [[origin.copy() for origin in shares.file.origins] for shares in (sums, rows)]
             made = [shares.tail(count * size).reshape(group.parts, count, size) for shares, count in ((sums, 1), (rows, self.rows))]
             kept = np.ascontiguousarray(made[0][:, :, chosen]), np.ascontiguousarray(made[1][:, :, chosen])
             wipe(*made)
@@ -137,7 +138,7 @@ class FieldVariant(Variant):
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [1, parts, size] with one item of preprocessing each; all parties call this. Results as of :meth:`keyquorum.sharing.variants.Variant.use`, but in the field of the messages."""
         q, length, size = self.modulus, self.length, z.shape[-1]
-        names = PseudorandomNumbers.begin(group, tests_of(preprocessing), purpose)
+        origins = PseudorandomNumbers.begin(group, origins_of(preprocessing), purpose)
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
         over_q, over_messages = group.over(Sharing(self.protocol, Field(q))), group.over(Sharing(self.protocol, Field(self.field)))
         try:
@@ -145,9 +146,9 @@ class FieldVariant(Variant):
                 over_q.shares(ShareVector.from_sections([z[0], flat[0]])) as first,
                 over_messages.shares(ShareVector.from_sections([flat[1]])) as second,
             ):
-                PseudorandomNumbers.mark(first, names, "phases and masks modulo q")
+                PseudorandomNumbers.mark(first, origins, "phases and masks modulo q")
                 opened = first.run(round_field_open(size=size, q=q, t=self.factor), keep=True, purpose=purpose) % q
-                PseudorandomNumbers.mark(second, names, "bits of masks modulo t")
+                PseudorandomNumbers.mark(second, origins, "bits of masks modulo t")
                 digits = [np.ascontiguousarray(opened >> i & 1) for i in range(length)]
                 words = second.run(self.closing(size, to), public=digits, keep=True, purpose=purpose)
                 received: Words | None = self.received((words % self.field).astype(np.uint64).reshape(1, -1)) if words.size else None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import KeyTest
+from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import noise_check
@@ -32,9 +32,9 @@ def check_committee(committee: Committee) -> None:
         raise ParameterError(f"{committee.protocol}: there is no check of noise: it is for committees that round by a carry, leave out --check-noise")
 
 
-def noise_within(group: RoundingGroup, u: Words, q: int, t: int, names: Sequence[KeyTest] = ()) -> bool:
+def noise_within(group: RoundingGroup, u: Words, q: int, t: int, origins: Sequence[Origin] = ()) -> bool:
     """Whether all phases modulo q have noise in [-1/4, 1/4) in units of q/t, to within summands/2^l of it; every member calls this, and all get the same. ``u``: [parts, size], our summands;
-    ``names``: of the runs that made the phases, where runs have names. Rounds and bytes: `noise_check`, for a size that is filled up to a power of two."""
+    ``origins``: of the phases. Rounds and bytes: `noise_check`, for a size that is filled up to a power of two."""
     assert group.backend is not None
     length, size = rounding_length(q, t, group.summands), u.shape[1]
     padded = 1 << max(1, (size - 1).bit_length())
@@ -48,7 +48,7 @@ def noise_within(group: RoundingGroup, u: Words, q: int, t: int, names: Sequence
     bits = group.backend.ring_bits(max(length, padded.bit_length() + 1) + 1)
     try:
         with group.ring(bits).shares(ShareVector.from_words(filled)) as ring:
-            ring.named("low parts of phases, for the check of noise", names)
+            ring.derive_origin("low parts of phases, for the check of noise", origins)
             return bool(ring.run(noise_check(count=1, N=padded, l=length, ring_length=bits))[0] & 1)
     finally:
         wipe(filled)

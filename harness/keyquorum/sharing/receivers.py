@@ -141,7 +141,7 @@ def _opened(
     pads = rows[:, : padded.rows].reshape(rows.shape[0], -1).copy()
     masks = OpeningMasks(rows[:, padded.rows :].reshape(rows.shape[0], -1).copy())
     working = ShareVector.from_sections([messages, pads], WORDS)
-    working.take_key_tests(preprocessing.key_tests)
+    working.take_origins(preprocessing.origins)
     layout = Layout(messages=size, pads=size, masks=padded.checks * size)
     call = client_outputs(
         size=size, checks=padded.checks, shift=padded.shift, messages=layout["messages"], pads=layout["pads"], masks=layout["masks"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import addmod, mulmod_scalar, scale_round, submod
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import KeyTest
+from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import Protocol
 from keyquorum.programs.signatures import (
@@ -47,9 +47,9 @@ def check_rounds(protocol: Protocol, rounding: str) -> None:
         )
 
 
-def round_exactly(group: RoundingGroup, u: Words, q: int, t: int, rounding: str, names: Sequence[KeyTest] = ()) -> Ints:
-    """Messages modulo t (centred) of phases modulo q, at the receiver; every member calls this. ``u``: [parts, size], our summands. ``names``: of the
-    runs that made the phases, where runs have names."""
+def round_exactly(group: RoundingGroup, u: Words, q: int, t: int, rounding: str, origins: Sequence[Origin] = ()) -> Ints:
+    """Messages modulo t (centred) of phases modulo q, at the receiver; every member calls this. ``u``: [parts, size], our summands. ``origins``: of the
+    phases."""
     committee, length = group.context.committee, rounding_length(q, t, group.summands)
     check_rounds(committee.capabilities, rounding)
     kind, carries = kind_of(committee), rounding == ROUNDINGS[0]
@@ -63,8 +63,8 @@ def round_exactly(group: RoundingGroup, u: Words, q: int, t: int, rounding: str,
             group.context.phase("rounding"),
         ):
             if carries:
-                ring.named("low parts of phases", names)
-                field.named("high parts of phases modulo t", names)
+                ring.derive_origin("low parts of phases", origins)
+                field.derive_origin("high parts of phases modulo t", origins)
                 return _carry(kind, group, ring, field, length)
             return _mask_open(kind, group, ring, field, length)
     finally:

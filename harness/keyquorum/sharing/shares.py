@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from keyquorum._engine import JointIntegers
 from keyquorum.backends.base import Backend, Mode, OpeningMasks
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import KeyTest
+from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.domains import Domain, Field, Ring, Sharing
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout, Segment
 
-from .names import named
+from .origins import derive_origin
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -150,9 +150,9 @@ class Shares:
             raise ParameterError(f"there are {self.length - self.layout.length} shares after the named ones: {name} cannot have {length}")
         return self.layout.add(name, length)
 
-    def named(self, purpose: str, names: Sequence[KeyTest]) -> None:
-        """Gives shares that were computed locally from shares with these names a name of their own (:func:`keyquorum.sharing.names.named`)."""
-        named(self.file, *self.runs.sharing, purpose, names)
+    def derive_origin(self, purpose: str, origins: Sequence[Origin]) -> None:
+        """Gives shares that were computed locally from shares of these origins an origin of their own (:func:`keyquorum.sharing.origins.derive_origin`)."""
+        derive_origin(self.file, *self.runs.sharing, purpose, origins)
 
     def append_joint(self, integers: bytearray, drawn: JointIntegers) -> None:
         """Appends shares of joint integers, which ``drawn`` computed for this domain, and wipes ``integers``."""

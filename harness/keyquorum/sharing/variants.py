@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import addmod
-from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.model.errors import ProgramError
 
 from .group import RoundingGroup
@@ -28,19 +29,23 @@ VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_fl
 
 
 class Preprocessing(list[Unsigned]):
-    """Sections of correlated randomness, [parts, rows, items] each. ``key_tests``: of the MAC keys that they are under
-    (:attr:`.ShareVector.key_tests`)."""
+    """Sections of correlated randomness, [parts, rows, items] each. ``origins``: those of :attr:`.ShareVector.origins`."""
 
-    def __init__(self, sections: Iterable[Unsigned], key_tests: Sequence[KeyTest] = ()) -> None:
+    def __init__(self, sections: Iterable[Unsigned], origins: Sequence[Origin] = ()) -> None:
         super().__init__(sections)
-        self.key_tests = [key_test.copy() for key_test in key_tests]
+        self.origins = [origin.copy() for origin in origins]
+
+    @property
+    def arrays(self) -> list[Unsigned]:
+        """All that must be wiped."""
+        return [*self, *(origin.words for origin in self.origins)]
 
 
-def join_slices(slices: Sequence[Preprocessing], tests: Sequence[KeyTest]) -> Preprocessing:
-    """Items that were made one slice after another, in one session, as one; wipes the slices. ``tests``: of the whole (:meth:`.PrivateNumbers.tests_of_all`)."""
-    whole = Preprocessing((np.concatenate(rows, axis=2) for rows in zip(*slices, strict=True)), tests)
+def join_slices(slices: Sequence[Preprocessing], origins: Sequence[Origin]) -> Preprocessing:
+    """Items that were made one slice after another, in one session, as one; wipes the slices. ``origins``: of the whole (:meth:`.PrivateNumbers.origins_of_all`)."""
+    whole = Preprocessing((np.concatenate(rows, axis=2) for rows in zip(*slices, strict=True)), origins)
     for each in slices:
-        for words in [*each, *each.key_tests]:
+        for words in each.arrays:
             words.fill(0)
     return whole
 
@@ -144,9 +149,9 @@ class Variant(PreprocessingKind):
         """
 
 
-def tests_of(preprocessing: Sequence[Unsigned]) -> list[KeyTest]:
-    """The tests that came with items; none, if they are not of a pool."""
-    return preprocessing.key_tests if isinstance(preprocessing, Preprocessing) else []
+def origins_of(preprocessing: Sequence[Unsigned]) -> list[Origin]:
+    """The origins that came with items; none, if they are not of a pool."""
+    return preprocessing.origins if isinstance(preprocessing, Preprocessing) else []
 
 
 def wipe_copies(copies: Sequence[Words], items: Sequence[Unsigned]) -> None:

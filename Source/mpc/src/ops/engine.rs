@@ -245,16 +245,16 @@ impl<P: Protocol<D>, D: Domain> Engine for Computation<P, D> {
         self.imported(data, n)
     }
 
-    fn key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
-        self.make_key_test()
+    fn origin(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        self.made_origin()
     }
 
-    fn renew_key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
-        self.renewed_key_test()
+    fn renew_origin(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        self.renewed_origin()
     }
 
-    fn test_stored_keys(&mut self, key_test: &[u8]) -> Result<()> {
-        self.tested_keys(key_test)
+    fn check_origin(&mut self, origin: &[u8]) -> Result<()> {
+        self.checked_origin(origin)
     }
 
     fn bind_context(&mut self, text: &[u8]) {

@@ -37,8 +37,8 @@ pub(crate) struct Computation<P: Protocol<D>, D: Domain> {
     /// The domain of the shares: another one where MACs need more bits.
     shares: D,
     graph: Graph<P, D::E>,
-    /// The test of MAC keys that this engine made for stored shares.
-    key_test: Option<Zeroizing<Vec<u8>>>,
+    /// The origin that this engine gives to stored shares.
+    origin: Option<Zeroizing<Vec<u8>>>,
     threshold: usize,
     insecure: bool,
 }
@@ -82,7 +82,7 @@ impl<P: Protocol<D>, D: Domain> Computation<P, D> {
             domain,
             shares,
             graph,
-            key_test: None,
+            origin: None,
             threshold,
             insecure,
         }

@@ -1,5 +1,5 @@
-//! Shares as the bytes of share files, and what shows in a later session that all parties have files of the same run: a tossed name, and with MACs a test of
-//! the MAC keys.
+//! Shares as the bytes of share files, and their origin ([`Origin`]), which shows in a later session that all parties have files of the same run: a tossed
+//! name, and with MACs a test of the MAC keys.
 //!
 //! Without MACs nothing in the shares shows whether they are of one run. Honest parties with shares of two runs would compute with a value that belongs to neither, and could open the difference of
 //! an old and a new value. So protocols that verify products store the name with the shares. A session takes shares in only after all parties have compared the names of their files: two honest
@@ -13,11 +13,11 @@ use super::{Computation, wrong};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::graph::Handle;
-use crate::protocol::Protocol;
+use crate::protocol::{Origin, Protocol};
 use crate::task::then;
 use crate::value::{Kind, Share, Value};
 
-/// Bytes of the public name of a run or a key test, which was tossed: the same at all parties.
+/// Bytes of the public name of a run, which was tossed: the same at all parties.
 pub(crate) const NAME_BYTES: usize = 16;
 
 impl<P: Protocol<D>, D: Domain> Computation<P, D> {
@@ -42,39 +42,37 @@ impl<P: Protocol<D>, D: Domain> Computation<P, D> {
 
     /// [`Engine::import`](crate::engine::Engine::import).
     pub(super) fn imported(&mut self, data: &[u8], n: usize) -> Result<Handle> {
-        self.refuse_untested(data)?;
+        self.refuse_unchecked(data)?;
         let share = self.taken_in(data, n)?;
         Ok(self.graph.insert(Value::Secret(share), Kind::Secret, n))
     }
 
     /// A stored share that the protocol takes in: [`Engine::give_random`](crate::engine::Engine::give_random).
     pub(super) fn given(&mut self, data: &[u8], n: usize) -> Result<Share<D::E>> {
-        self.refuse_untested(data)?;
+        self.refuse_unchecked(data)?;
         self.taken_in(data, n)
     }
 
-    fn refuse_untested(&mut self, data: &[u8]) -> Result<()> {
+    fn refuse_unchecked(&mut self, data: &[u8]) -> Result<()> {
         self.graph.refuse_after_failure()?;
-        if self.protocol.names_runs() && data.iter().any(|byte| *byte != 0) {
-            let domain = self.domain.kind();
-            if !self.session.lock()?.key_tests.contains_key(&domain) {
-                return Err(EngineError::Store(format!(
-                    "stored shares over {domain} are used before it is known that all parties have those of the same run: compare the names of the \
-                     runs first"
-                )));
+        let unknown = match self.protocol.origin() {
+            Origin::Unstated => return Ok(()),
+            Origin::Name => {
+                "all parties have those of the same run: compare the names of the runs first"
             }
-        }
-        // Zeros have zeros as MACs under every key.
-        if self.protocol.key_test_elements() > 0 && data.iter().any(|byte| *byte != 0) {
-            let domain = self.domain.kind();
-            if !self.session.lock()?.key_tests.contains_key(&domain) {
-                return Err(EngineError::Store(format!(
-                    "stored shares over {domain} are used before it is known that the MAC keys are those that they were stored under: store \
-                     them with their key test, and test the keys first"
-                )));
+            Origin::NameAndKeyTest(_) => {
+                "the MAC keys are those that they were stored under: store them with their key test, and test the keys first"
             }
+        };
+        let domain = self.domain.kind();
+        // Zeros are shares of zeros in every run, with zeros as MACs under every key.
+        if data.iter().all(|byte| *byte == 0) || self.session.lock()?.origins.contains_key(&domain)
+        {
+            return Ok(());
         }
-        Ok(())
+        Err(EngineError::Store(format!(
+            "stored shares over {domain} are used before it is known that {unknown}"
+        )))
     }
 
     /// A share from raw words, whichever MAC key it is under.
@@ -120,58 +118,55 @@ impl<P: Protocol<D>, D: Domain> Computation<P, D> {
         Ok(share)
     }
 
-    /// [`Engine::key_test`].
-    pub(super) fn make_key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
-        if let Some(made) = &self.key_test {
+    /// [`Engine::origin`].
+    pub(super) fn made_origin(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        if let Some(made) = &self.origin {
             return Ok(made.clone());
         }
-        let n = self.protocol.key_test_elements();
-        let mut made = Zeroizing::default();
-        if n > 0 {
-            let random = self.random(n)?;
-            let elements = Zeroizing::new(self.exported(&random)?);
-            let name = self.session.toss(NAME_BYTES)?;
-            made = Zeroizing::new([name.as_slice(), elements.as_slice()].concat());
-            self.note_key_test(&name)?;
-        } else if self.protocol.names_runs() {
-            made = Zeroizing::new(self.session.toss(NAME_BYTES)?);
-            self.note_key_test(&made)?;
-        }
-        self.key_test = Some(made.clone());
+        let mut elements = Zeroizing::default();
+        let made = match self.protocol.origin() {
+            Origin::Unstated => elements,
+            form => {
+                if let Origin::NameAndKeyTest(n) = form {
+                    let random = self.random(n)?;
+                    elements = Zeroizing::new(self.exported(&random)?);
+                }
+                let name = self.session.toss(NAME_BYTES)?;
+                self.note_origin(&name)?;
+                Zeroizing::new([name.as_slice(), elements.as_slice()].concat())
+            }
+        };
+        self.origin = Some(made.clone());
         Ok(made)
     }
 
-    /// [`Engine::renew_key_test`].
-    pub(super) fn renewed_key_test(&mut self) -> Result<Zeroizing<Vec<u8>>> {
-        if self.protocol.names_runs() {
-            self.key_test = None;
+    /// [`Engine::renew_origin`].
+    pub(super) fn renewed_origin(&mut self) -> Result<Zeroizing<Vec<u8>>> {
+        if self.protocol.origin() == Origin::Name {
+            self.origin = None;
         }
-        self.make_key_test()
+        self.made_origin()
     }
 
-    /// [`Engine::test_stored_keys`].
-    pub(super) fn tested_keys(&mut self, key_test: &[u8]) -> Result<()> {
-        if self.protocol.names_runs() {
-            return self.compared_names(key_test);
+    /// [`Engine::check_origin`].
+    pub(super) fn checked_origin(&mut self, origin: &[u8]) -> Result<()> {
+        match self.protocol.origin() {
+            Origin::Name => self.compared_names(origin),
+            Origin::Unstated if origin.is_empty() => Ok(()),
+            Origin::Unstated => Err(self.another_length(origin, 0)),
+            Origin::NameAndKeyTest(n) => self.tested_keys(origin, n),
         }
-        let n = self.protocol.key_test_elements();
-        if n == 0 && key_test.is_empty() {
-            return Ok(());
-        }
+    }
+
+    /// Tests whether the MAC keys are those of the `n` elements that are stored with a name.
+    fn tested_keys(&mut self, origin: &[u8], n: usize) -> Result<()> {
         self.graph.refuse_after_failure()?;
         let word = self.protocol.parts() * D::E::BYTES;
-        let (name, elements) = match key_test.split_at_checked(NAME_BYTES) {
-            Some((name, elements)) if n > 0 && elements.len() == n * word => (name, elements),
-            _ => {
-                return Err(EngineError::Store(format!(
-                    "the test of MAC keys that is stored with shares over {} has {} bytes, it needs {}",
-                    self.domain.kind(),
-                    key_test.len(),
-                    if n > 0 { NAME_BYTES + n * word } else { 0 }
-                )));
-            }
+        let (name, elements) = match origin.split_at_checked(NAME_BYTES) {
+            Some((name, elements)) if elements.len() == n * word => (name, elements),
+            _ => return Err(self.another_length(origin, NAME_BYTES + n * word)),
         };
-        if self.knows_key_test(name)? {
+        if self.knows_origin(name)? {
             return Ok(());
         }
         // Other elements at another party would look like another key, and burn the keys.
@@ -189,7 +184,15 @@ impl<P: Protocol<D>, D: Domain> Computation<P, D> {
             }))
         })?;
         self.forced(&done, false)?;
-        self.note_key_test(name)
+        self.note_origin(name)
+    }
+
+    fn another_length(&self, origin: &[u8], needed: usize) -> EngineError {
+        EngineError::Store(format!(
+            "the origin that is stored with shares over {} has {} bytes, it needs {needed}: restore the file from a backup",
+            self.domain.kind(),
+            origin.len(),
+        ))
     }
 
     /// Compares the names of the runs that stored shares; every time, as a name that is known may be that of another file.
@@ -205,7 +208,7 @@ impl<P: Protocol<D>, D: Domain> Computation<P, D> {
         self.compare_names(name)?;
         match name {
             [] => Ok(()),
-            name => self.note_key_test(name),
+            name => self.note_origin(name),
         }
     }
 
@@ -220,15 +223,15 @@ impl<P: Protocol<D>, D: Domain> Computation<P, D> {
         )))
     }
 
-    fn knows_key_test(&self, name: &[u8]) -> Result<bool> {
+    fn knows_origin(&self, name: &[u8]) -> Result<bool> {
         let inner = self.session.lock()?;
-        let known = inner.key_tests.get(&self.domain.kind());
+        let known = inner.origins.get(&self.domain.kind());
         Ok(known.is_some_and(|known| known.contains(name)))
     }
 
-    fn note_key_test(&self, name: &[u8]) -> Result<()> {
+    fn note_origin(&self, name: &[u8]) -> Result<()> {
         let mut inner = self.session.lock()?;
-        let known = inner.key_tests.entry(self.domain.kind()).or_default();
+        let known = inner.origins.entry(self.domain.kind()).or_default();
         known.insert(name.to_vec());
         Ok(())
     }

@@ -30,7 +30,7 @@ pub use items::Preprocessed;
 pub use replicated::Replicated;
 pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
 pub(crate) use shamir::{fingerprint, subset_factor};
-pub use stored::StoredShares;
+pub use stored::{Origin, StoredShares};
 pub(crate) use verified::different_seeds;
 
 /// A task whose result is a share.

@@ -64,20 +64,27 @@ pub(crate) trait Opening {
     ) -> Result<Authenticated<A>>;
 
     /// The engine of a protocol: values in the first domain, shares in the second.
-    fn computation<P: Protocol<D>, D: Domain>(&self, protocol: P, domains: (D, D)) -> Self::Engine;
+    ///
+    /// # Errors
+    /// [`EngineError::Internal`](crate::error::EngineError::Internal) if the protocol stores shares with another origin than its descriptor says.
+    fn computation<P: Protocol<D>, D: Domain>(
+        &self,
+        protocol: P,
+        domains: (D, D),
+    ) -> Result<Self::Engine>;
 
     /// The engine of a protocol that is the same in every domain.
     fn in_any_domain<P>(&self, protocol: P) -> Result<Self::Engine>
     where
         P: Protocol<Zq> + Protocol<Zq128> + Protocol<Z2k64> + Protocol<Z2k128> + Protocol<BitLanes>,
     {
-        Ok(match self.domain() {
+        match self.domain() {
             DomainKind::Fq(q) => alike(self, protocol, Zq::new(q).map_err(invalid)?),
             DomainKind::WideFq(q) => alike(self, protocol, Zq128::new(q).map_err(invalid)?),
             DomainKind::Z2k(k) if k <= 64 => alike(self, protocol, Z2k64::new(k).map_err(invalid)?),
             DomainKind::Z2k(k) => alike(self, protocol, Z2k128::new(k).map_err(invalid)?),
             DomainKind::Bits => alike(self, protocol, BitLanes),
-        })
+        }
     }
 }
 
@@ -85,6 +92,6 @@ fn alike<O: Opening + ?Sized, P: Protocol<D>, D: Domain>(
     opening: &O,
     protocol: P,
     domain: D,
-) -> O::Engine {
+) -> Result<O::Engine> {
     opening.computation(protocol, (domain.clone(), domain))
 }

@@ -7,11 +7,23 @@ use crate::error::{EngineError, Result};
 use crate::task::SendFn;
 use crate::value::Share;
 
+/// What is stored with shares to show their origin: by it all parties see that their files are of the same run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nothing: parties follow the protocol.
+    Unstated,
+    /// The name of the run that stored the shares, which was tossed. All parties compare it before they use the shares.
+    Name,
+    /// The name, and shares of so many random elements. A later session tests with them whether its MAC keys are those of the shares.
+    NameAndKeyTest(usize),
+}
+
 /// What a protocol does about shares in files, and with stored masks. Most do nothing: their implementation is empty.
 pub trait StoredShares<D: Domain>: Party {
-    /// Whether shares are stored with the name of the run that made them, which all parties compare before they use them.
-    fn names_runs(&self) -> bool {
-        false
+    /// What is stored with shares to show their origin. The descriptor decides it: a key test where there are MACs, a name where products are
+    /// verified, nothing elsewhere.
+    fn origin(&self) -> Origin {
+        Origin::Unstated
     }
 
     /// Notes shares that come from a file.
@@ -24,13 +36,7 @@ pub trait StoredShares<D: Domain>: Party {
         None
     }
 
-    /// Number of random elements that are stored with shares. A later session tests with them whether its MAC keys are those of the shares.
-    /// 0 without MACs.
-    fn key_test_elements(&self) -> usize {
-        0
-    }
-
-    /// A task that opens the difference of such elements and fresh random ones, and verifies the MAC of each.
+    /// A task that opens the difference of the elements of [`Origin::NameAndKeyTest`] and fresh random ones, and verifies the MAC of each.
     fn test_stored_keys(&mut self, _stored: &Share<D::E>) -> Result<SendFn<Self, ()>> {
         Err(EngineError::internal("a test of MAC keys without MACs"))
     }

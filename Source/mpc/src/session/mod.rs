@@ -67,9 +67,9 @@ pub(crate) struct Inner {
     links: Option<Vec<Option<Link>>>,
     mac_links: Option<MacLinks>,
     mac_key: Option<MacKey>,
-    /// By domain: names of the tests which show that our MAC keys are those of stored shares. The same at all parties: a name comes in when it was
-    /// tossed, or compared.
-    pub(crate) key_tests: HashMap<DomainKind, HashSet<Vec<u8>>>,
+    /// By domain: names of the runs of which shares may be used. The same at all parties: a name comes in when it was tossed, or compared, and with MACs
+    /// when the MAC keys passed the test that is stored with it.
+    pub(crate) origins: HashMap<DomainKind, HashSet<Vec<u8>>>,
     openings: Openings,
     base_ot: BaseOt,
     /// Whether engines with MACs may assume learning parity with noise.
@@ -193,7 +193,7 @@ impl Session {
             links: None,
             mac_links: None,
             mac_key: None,
-            key_tests: HashMap::new(),
+            origins: HashMap::new(),
             openings,
             base_ot,
             lpn,

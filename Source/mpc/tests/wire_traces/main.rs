@@ -141,17 +141,17 @@ impl Setting {
         let earlier = Arc::clone(&stored);
         run(self.parties, move |party| {
             key(&party.session)?;
-            let key_test = self.open(&party.session)?.key_test()?;
+            let origin = self.open(&party.session)?.origin()?;
             let mut earlier = earlier.lock().unwrap();
-            earlier.insert(party.session.party(), key_test.to_vec());
+            earlier.insert(party.session.party(), origin.to_vec());
             Ok(())
         });
         run(self.parties, move |party| {
             key(&party.session)?;
             let mut engine = self.open(&party.session)?;
-            let key_test = stored.lock().unwrap()[&party.session.party()].clone();
+            let origin = stored.lock().unwrap()[&party.session.party()].clone();
             party.trace("test_stored_keys", |_| {
-                engine.test_stored_keys(&key_test)?;
+                engine.check_origin(&origin)?;
                 Ok(engine.stats().rounds)
             })
         })

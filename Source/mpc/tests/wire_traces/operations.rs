@@ -88,7 +88,7 @@ impl Operation {
             (Self::Elements(run) | Self::Ring(run) | Self::PlainRing(run), Some((x, y)), _)
             | (Self::Bits(run) | Self::Both(run), _, Some((x, y))) => run(engine, x, y)?,
             (Self::Shuffle, Some((x, _)), _) => drop(engine.shuffle(x, 2)?),
-            (Self::KeyTest, ..) => drop(engine.key_test()?),
+            (Self::KeyTest, ..) => drop(engine.origin()?),
             _ => unreachable!("an operation without its operands"),
         }
         engine.flush()

@@ -292,8 +292,8 @@ class ProgramIO:
             numbers={p: read_numbers(folder, p) for p in (range(64) if PROTOCOLS[engine.protocol].emulated else [engine.party])},
         )
         made._folder, made._name, made._loaded = folder, name, loaded
-        if PROTOCOLS[engine.protocol].names_runs:
-            made.shares.compare_names(engine)
+        if PROTOCOLS[engine.protocol].verifies_products:
+            made.shares.compare_origins(engine)
             made.shares.claim = partial(made._claim, engine)
         return made
 
@@ -321,9 +321,9 @@ class ProgramIO:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, b"".join(w.astype("<i8").tobytes() for w in self.file_outputs))
         path = shares_path(folder, engine.party)
-        if PROTOCOLS[engine.protocol].names_runs:
+        if PROTOCOLS[engine.protocol].verifies_products:
             # A toss among all: nobody replaces its file before all have got here, past the last check.
-            if self.shares.name_anew(engine):
+            if self.shares.renew_origin(engine):
                 save_shares(path, self.shares, engine)
                 if self._loaded is None:
                     release(path)  # of a file that somebody took away

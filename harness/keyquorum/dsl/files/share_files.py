@@ -13,7 +13,8 @@ from keyquorum.model.errors import ProgramError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 
-from .share_vector import NO_NAME, ShareVector
+from .origin import NO_ORIGIN
+from .share_vector import ShareVector
 
 CLAIM = ".claimed"
 """Ending of the mark beside a share file."""
@@ -154,16 +155,16 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> ShareVector
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
     can = PROTOCOLS[engine.protocol]
-    if can.names_runs:
+    if can.verifies_products:
         _refuse_claimed(path)
-    if len(data) < length or ((len(data) > length) != can.macs and not can.names_runs):
+    if len(data) < length or ((len(data) > length) != can.macs and not can.verifies_products):
         raise ProgramError(
             f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"
         )
-    if can.names_runs and isinstance(engine, Engine) and len(data) == length:
+    if can.verifies_products and isinstance(engine, Engine) and len(data) == length:
         if if_needed:
-            return ShareVector.refused(f"{path}: {NO_NAME}")
-        raise ProgramError(f"{path}: {NO_NAME}")
+            return ShareVector.refused(f"{path}: {NO_ORIGIN}")
+        raise ProgramError(f"{path}: {NO_ORIGIN}")
     shares = ShareVector.from_export(data[:length], engine.share_parts, engine.element_bytes)
     shares.bind(engine.protocol, engine.domain)
     if len(data) > length:

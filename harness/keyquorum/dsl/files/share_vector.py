@@ -15,20 +15,11 @@ from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
 from ..errors import CompilerError
+from .origin import NO_ORIGIN, Origin
 
 Words = NDArray[np.uint64]
-KeyTest = NDArray[np.uint8]
 Unsigned = NDArray[np.unsignedinteger[Any]]
 """Unsigned words of the width in which they are stored."""
-
-
-NO_KEY_TEST = (
-    "the shares have no test of the MAC key that they are under: if MP-SPDZ made them, use them there; "
-    "if an earlier build stored them, they cannot be used, make new ones"
-)
-
-
-NO_NAME = "the shares have no name of the run that made them: if MP-SPDZ made them, use them there; if an earlier build stored them, they cannot be used, make new ones"
 
 
 class ShareVector:
@@ -36,10 +27,10 @@ class ShareVector:
 
     The array has shape [parts, words]: component j of the share of element i; elements of more than 64 bits take two words. :meth:`bind`, or
     the first engine that reads or stores shares, fixes their protocol and domain; others are refused.
-    ``mac_key``: this party's share of the MAC key, for authenticated shares whose key outlives a run. ``key_tests``: tests of whether a session has
-    the MAC keys under which the shares were made, one from each session that made some of them. An engine runs
-    all tests before it uses or stores shares (a few rounds, once a session). Where products are verified without MACs, the only test is the name of the
-    run that stored shares last: all parties compare it before an engine uses or stores shares. ``claim``: called before the first shares are read.
+    ``mac_key``: this party's share of the MAC key, for authenticated shares whose key outlives a run. ``origins``: with MACs
+    one from each session that made some of the shares. An engine tests its MAC keys with all of them before it uses or stores shares (a few rounds,
+    once a session). Where products are verified, only the name of the run that stored shares last: all parties compare it before an engine uses or
+    stores shares. ``claim``: called before the first shares are read.
     """
 
     def __init__(self) -> None:
@@ -51,7 +42,7 @@ class ShareVector:
         self._of: tuple[str, str] | None = None
         self._refusal: str | None = None
         self.mac_key: Words | None = None
-        self.key_tests: list[KeyTest] = []
+        self.origins: list[Origin] = []
         self.claim: Callable[[], None] | None = None
         self._compared: Engine | None = None
         self._renamed = False
@@ -191,32 +182,32 @@ class ShareVector:
         return made
 
     def take_mac(self, other: ShareVector) -> None:
-        """Copies the share of the MAC key and the key tests of ``other``, under whose MAC key these shares are."""
+        """Copies the share of the MAC key and the origins of ``other``, under whose MAC key these shares are."""
         self.mac_key = None if other.mac_key is None else other.mac_key.copy()
-        self.take_key_tests(other.key_tests)
+        self.take_origins(other.origins)
 
-    def take_key_tests(self, key_tests: Sequence[KeyTest]) -> None:
-        """Adds copies of tests of the MAC keys."""
-        self.key_tests = [key_test.copy() for key_test in key_tests]
+    def take_origins(self, origins: Sequence[Origin]) -> None:
+        """Takes copies of the origins, in place of those that these shares have."""
+        self.origins = [origin.copy() for origin in origins]
 
     def export_mac(self) -> bytes:
-        """Bytes that are stored with the shares: this party's share of the MAC key, and the key test; without MACs the name of the run, or nothing."""
+        """Bytes that are stored with the shares: this party's share of the MAC key, and the origin; without MACs the origin, or nothing."""
         if self.mac_key is None:
-            return b"".join(name.tobytes() for name in self.key_tests)
-        if len(self.key_tests) > 1:
-            raise ProgramError(f"shares with {len(self.key_tests)} tests of their MAC keys are stored: store what one session made")
-        return self.mac_key.astype("<u8").tobytes() + b"".join(key_test.tobytes() for key_test in self.key_tests)
+            return b"".join(map(bytes, self.origins))
+        if len(self.origins) > 1:
+            raise ProgramError(f"shares of {len(self.origins)} sessions are stored together: store what one session made")
+        return self.mac_key.astype("<u8").tobytes() + b"".join(map(bytes, self.origins))
 
     def import_mac(self, data: bytes) -> None:
         """Reads the bytes of :meth:`export_mac`. Raises :class:`ProgramError` if their length does not fit these shares."""
-        if self._of is not None and PROTOCOLS[self._of[0]].names_runs:
-            self.key_tests = [np.frombuffer(data, dtype=np.uint8).copy()]
+        if self._of is not None and PROTOCOLS[self._of[0]].verifies_products:
+            self.origins = [Origin(data)]
             return
         size = 8 * self._width
         if len(data) < size:
             raise ProgramError(f"the MAC key's share has {len(data)} bytes, it needs {size}: restore the file from a backup")
         self.mac_key = np.frombuffer(data[:size], dtype="<u8").astype(np.uint64)
-        self.key_tests = [np.frombuffer(data[size:], dtype=np.uint8).copy()] if len(data) > size else []
+        self.origins = [Origin(data[size:])] if len(data) > size else []
 
     def export(self, start: int = 0, count: int | None = None) -> bytes:
         """The shares ``start`` .. ``start + count - 1``, in the engine's form: component after component."""
@@ -290,7 +281,7 @@ class ShareVector:
             self._check_form(engine)
             self._sections.append(rows)
             self._used += rows.shape[1]
-            self._take_name(engine)
+            self._take_origin(engine)
         else:
             self._put(engine, rows, -1)
             rows.fill(0)
@@ -302,8 +293,8 @@ class ShareVector:
             self._words, self._width = np.zeros((parts, rows.shape[1]), dtype=np.uint64), width
             self.mac_key = _mac_key(engine)
             if self.mac_key is not None:
-                self.key_tests = [engine.key_test()]
-            self._take_name(engine)
+                self.origins = [Origin(engine.origin())]
+            self._take_origin(engine)
         self._check_form(engine)
         start = self._used if position < 0 else position * width
         end = start + rows.shape[1]
@@ -311,19 +302,20 @@ class ShareVector:
         assert self._words is not None
         self._words[:, start:end] = rows
         self._used = max(self._used, end)
-        self._take_name(engine)
+        self._take_origin(engine)
 
     def append_joint(self, protocol: str, domain: str, shares: bytearray, parts: int, name: bytes | None = None) -> None:
         """Stores shares of joint integers (``JointIntegers.shares``) at the end, and wipes ``shares``. Elements have one word, shares ``parts`` elements. ``name``
-        (``JointIntegers.name``): where runs have names, those of all draws and runs whose shares are here become one name, a hash that the next engine compares.
+        (``JointIntegers.name``): where products are verified, the names of all draws and runs whose shares are here become one name, a hash that the next engine
+        compares.
         For protocols without MACs."""
         can = PROTOCOLS[protocol]
-        if can.macs or (name is not None) != can.names_runs:
+        if can.macs or (name is not None) != can.verifies_products:
             raise ProgramError(
                 f"joint integers {'without a' if name is None else 'with the'} name of their draw are not stored with shares of {protocol}"
             )
-        if self.exists and can.names_runs and not self.key_tests:
-            raise ProgramError(NO_NAME)
+        if self.exists and can.verifies_products and not self.origins:
+            raise ProgramError(NO_ORIGIN)
         self.bind(protocol, domain)
         data = np.frombuffer(shares, dtype="<u8")
         rows = data.reshape(parts, -1)
@@ -335,24 +327,24 @@ class ShareVector:
         self._used = start + rows.shape[1]
         data.fill(0)
         if name is not None:
-            names = b"".join(test.tobytes() for test in self.key_tests) + name
+            names = b"".join(map(bytes, self.origins)) + name
             joined = hashlib.sha256(b"keyquorum joint integers at" + start.to_bytes(8, "little") + names).digest()
-            self.key_tests, self._compared, self._renamed = [np.frombuffer(joined[: len(name)], dtype=np.uint8).copy()], None, True
+            self.origins, self._compared, self._renamed = [Origin(joined[: len(name)])], None, True
 
     def replace(self, other: ShareVector) -> None:
         """Takes over the shares of ``other``, which is empty afterwards."""
         self.wipe()
         self._words, self._used, self._width, self._of = other._words, other._used, other._width, other._of
-        self.mac_key, self.key_tests, self._renamed = other.mac_key, other.key_tests, other._renamed
-        other._words, other._used, other._of, other.mac_key, other.key_tests = None, 0, None, None, []
+        self.mac_key, self.origins, self._renamed = other.mac_key, other.origins, other._renamed
+        other._words, other._used, other._of, other.mac_key, other.origins = None, 0, None, None, []
 
     def wipe(self) -> None:
         """Overwrites the shares with zeros and removes them."""
         words, self._words, self._used, self._of = getattr(self, "_joined", None), None, 0, None
         key, self.mac_key = getattr(self, "mac_key", None), None
-        key_tests, self.key_tests = getattr(self, "key_tests", []), []
+        origins, self.origins = getattr(self, "origins", []), []
         self._compared = None
-        for secret in (words, key, *key_tests):
+        for secret in (words, key, *(origin.words for origin in origins)):
             if secret is not None and secret.flags.writeable:
                 secret.fill(0)
 
@@ -377,8 +369,8 @@ class ShareVector:
                 "use one share file per protocol and domain"
             )
         self.bind(engine.protocol, engine.domain)
-        if PROTOCOLS[engine.protocol].names_runs:
-            self.compare_names(engine)
+        if PROTOCOLS[engine.protocol].verifies_products:
+            self.compare_origins(engine)
         key = _mac_key(engine)
         if key is None:
             return
@@ -387,32 +379,32 @@ class ShareVector:
                 f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
                 "use the shares where they were made, by the committee and the backend that made them"
             )
-        if not self.key_tests:
-            raise ProgramError(NO_KEY_TEST)
-        for key_test in self.key_tests:
-            engine.test_stored_keys(key_test)
+        if not self.origins:
+            raise ProgramError(NO_ORIGIN)
+        for origin in self.origins:
+            engine.check_origin(origin.words)
 
-    def compare_names(self, engine: Engine) -> None:
+    def compare_origins(self, engine: Engine) -> None:
         """Compares the name of the run that stored these shares with all parties, who must have shares of the same run, or none. Once an engine.
         Raises StoreError if they differ, ProgramError if these shares have no name."""
         if self._compared is engine:
             return
-        if self.exists and not self.key_tests:
-            raise ProgramError(NO_NAME)
-        engine.test_stored_keys(self.key_tests[0] if self.exists else np.empty(0, dtype=np.uint8))
+        if self.exists and not self.origins:
+            raise ProgramError(NO_ORIGIN)
+        engine.check_origin(self.origins[0].words if self.exists else np.empty(0, dtype=np.uint8))
         self._compared = engine
 
-    def _take_name(self, engine: Engine) -> None:
+    def _take_origin(self, engine: Engine) -> None:
         """Shares that were changed have the name of the run that changed them: it had compared the old name."""
-        if PROTOCOLS[engine.protocol].names_runs:
-            self.key_tests, self._compared, self._renamed = [engine.key_test()], engine, True
+        if PROTOCOLS[engine.protocol].verifies_products:
+            self.origins, self._compared, self._renamed = [Origin(engine.origin())], engine, True
 
-    def name_anew(self, engine: Engine) -> bool:
+    def renew_origin(self, engine: Engine) -> bool:
         """Gives shares that were changed a new name, which is tossed by all parties, for the file that is written next. False if they were not changed: then they
         have the name of their file, and nothing is sent."""
         if not self._renamed:
             return False
-        self.key_tests, self._compared, self._renamed = [engine.renew_key_test()], engine, False
+        self.origins, self._compared, self._renamed = [Origin(engine.renew_origin())], engine, False
         return True
 
     def _check_range(self, start: int, count: int) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.fhe.lwe import LweParameters, flooding_bits
 from keyquorum.model.errors import ParameterError
 from keyquorum.programs import Call
@@ -39,7 +40,7 @@ from keyquorum.sharing.variants import (
     Variant,
     comparison_ands,
     low_mask,
-    tests_of,
+    origins_of,
     wipe_copies,
 )
 
@@ -198,32 +199,32 @@ class LweVariant(Variant):
             else:
                 made.run(round_mask(size=size, l=length, bits="all" if circuit or table else "sum", extra=int(circuit and not kind.bits_in_ring)))
             words = made.file.words
-            rows, tests = words.reshape(words.shape[0], -1, size * self.words), [list(made.file.key_tests)]
+            rows, origins = words.reshape(words.shape[0], -1, size * self.words), [list(made.file.origins)]
             cuts = [1, 1 + length] if circuit else [1] if table else []  # the mask, its bits or all tables, and what makes a bit a number
             sections = [part for part in np.split(rows, cuts, axis=1) if part.shape[1]]
             if self.stores_triples:
                 runs = made.runs if kind.bits_in_ring else group.ring(1)
                 sections.append(made_triples(group, runs, size, comparison_ands(length), self.words))
             elif table and not kind.bits_in_ring:
-                sections[1] = self._tables(group, sections[1], size, tests)
+                sections[1] = self._tables(group, sections[1], size, origins)
             if table:
                 sections[1:] = np.split(sections[1], np.cumsum([section.rows for section in self._stored[1:-1]]), axis=1)
             if self.defers_checks:
                 sections.append(make_masks(group, group.pool_protocol, self.parties, self.openings, padded_output(p), size))
             result = [part & low_mask(section.bits) for part, section in zip(sections, self.sections, strict=True)]
             wipe(*sections)
-            return Preprocessing(result, kind.tests_of_all("items", tests))
+            return Preprocessing(result, kind.origins_of_all("items", origins))
 
     def _ltz_tables(self, size: int, masks: Literal["stored", "made"]) -> Call:
         return ltz_tables(size=size, l=self.parameters.noise_length, b=self.width, levels=self.levels, masks=masks)
 
-    def _tables(self, group: RoundingGroup, bits: Words, size: int, tests: list[list[KeyTest]]) -> Words:
-        """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need. ``tests``: of the run that made the bits; those of the tables are appended."""
+    def _tables(self, group: RoundingGroup, bits: Words, size: int, origins: list[list[Origin]]) -> Words:
+        """The tables for the bits [parts, rows, size] of masks, in a ring of as many bits as they need. ``origins``: of the run that made the bits; those of the tables are appended."""
         low = (bits & low_mask(self.table_bits)).reshape(bits.shape[0], -1)
         with group.ring(self.table_bits).shares(ShareVector.from_words(low)) as tables:
-            self._kind_in(group).mark(tables, tests[0], "bits of masks")
+            self._kind_in(group).mark(tables, origins[0], "bits of masks")
             tables.run(self._ltz_tables(size, "stored"))
-            tests.append([test.copy() for test in tables.file.key_tests])
+            origins.append([origin.copy() for origin in tables.file.origins])
             return tables.file.words.reshape(bits.shape[0], -1, size)[:, self.parameters.noise_length :].copy()
 
     def use(
@@ -237,13 +238,13 @@ class LweVariant(Variant):
         [1, size], and others None.
         """
         p, size, kind = self.parameters, z.shape[1] // self.words, self._kind_in(group)
-        tests = kind.begin(group, tests_of(preprocessing), purpose)
+        origins = kind.begin(group, origins_of(preprocessing), purpose)
         shares = preprocessing[:-1] if self.defers_checks else preprocessing
         flat = [m.reshape(m.shape[0], -1) for m in shares]
         masks = masks_of(preprocessing[-1], self.openings, padded_output(p), to) if self.defers_checks else None
         try:
             with group.ring(p.ring_bits).shares(ShareVector.from_sections([z, *flat], self.words)) as working:
-                kind.mark(working, tests, "phases and items")
+                kind.mark(working, origins, "phases and items")
                 words = working.run(_online(self, size, to), keep=True, purpose=purpose, masks=masks)
                 opened: Words | None = words.view(np.uint64).reshape(1, -1) if words.size else None
                 return working.tail(size * self.words) if to == "share" else opened

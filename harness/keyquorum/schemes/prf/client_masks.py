@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import KeyTest
+from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PartyError
 from keyquorum.parties.context import PartyContext
@@ -110,7 +110,7 @@ class KeptMasks:
 
     masks: Words
     pads: Words
-    key_tests: list[KeyTest]
+    origins: list[Origin]
 
     @property
     def inputs(self) -> int:
@@ -125,7 +125,7 @@ class KeptMasks:
     def part(self, first: int, count: int) -> KeptMasks:
         """A copy of those of some inputs."""
         inputs = slice(first, first + count)
-        return KeptMasks(self.masks[:, :, inputs].copy(), self.pads[:, :, :, inputs].copy(), [test.copy() for test in self.key_tests])
+        return KeptMasks(self.masks[:, :, inputs].copy(), self.pads[:, :, :, inputs].copy(), [origin.copy() for origin in self.origins])
 
     def wipe(self) -> None:
         """Overwrites the shares."""
@@ -147,7 +147,7 @@ def make_masks(context: PartyContext, inputs: int, blocks: int, purpose: bytes) 
         bits.fill(0)
         packed.fill(0)
         pads = rows[:, ROWS : ROWS * (1 + blocks)].reshape(2, blocks, ROWS, inputs, width)
-        return KeptMasks(rows[:, :ROWS].copy(), pads.copy(), [test.copy() for test in shares.key_tests]), answer
+        return KeptMasks(rows[:, :ROWS].copy(), pads.copy(), [origin.copy() for origin in shares.origins]), answer
     finally:
         shares.wipe()
 
@@ -163,8 +163,8 @@ def evaluate_masked(context: PartyContext, key: ShareVector, kept: Sequence[Kept
     call = aes_blocks_masked(size=size, masks=layout["masks"], keys=layout["key"], pads=layout["pads"])
     working = ShareVector.from_sections([masks.reshape(2, -1), key.words, pads.reshape(2, -1)], width)
     working.take_mac(key)
-    tests = {test.tobytes(): test for one in [key.key_tests, *(k.key_tests for k in kept)] for test in one}
-    working.take_key_tests(list(tests.values()))
+    origins = {bytes(origin): origin for one in [key.origins, *(k.origins for k in kept)] for origin in one}
+    working.take_origins(list(origins.values()))
     bits = np.unpackbits(given, axis=1, bitorder="little").T.ravel().astype(np.int64)
     try:
         opened = Run(context).over(sharing_of(context.committee)).run(call, working, public=[bits], keep=True, purpose=purpose)

@@ -80,7 +80,7 @@ def _evaluated(context: PartyContext, call: Call, key: ShareVector, points: Byte
             .over(sharing_of(context.committee))
             .shares(ShareVector.from_sections([rows, key.words, *sections], key.element_words)) as working
         ):
-            working.named(f"AES of points {purpose.hex()}", key.key_tests)
+            working.derive_origin(f"AES of points {purpose.hex()}", key.origins)
             working.run(call, keep=True, purpose=purpose)
             result = working.tail(rows.shape[1])
         return blocks_of(result)

@@ -104,7 +104,7 @@ class LegendrePrf(InnerPrf):
         runs, values = Run(context).over(sharing_of(context.committee, self._parameters)), None
         try:
             with runs.shares(ShareVector.from_sections([words, key.words], key.element_words)) as working:
-                working.named(f"symbols of points {purpose.hex()}", key.key_tests)
+                working.derive_origin(f"symbols of points {purpose.hex()}", key.origins)
                 working.run(call, keep=True, purpose=purpose)
                 values = working.tail(2 * size * bits)
             by_point = values.astype("<u8", copy=False).view(np.uint8).reshape(parts, size, -1, self.answer_bytes)

@@ -18,7 +18,7 @@ from keyquorum.sharing.numbers import kind_of
 
 from .budget import check_attempts
 from .decryptable import MESSAGE_SCALES, check_decryptable, room
-from .policy import FloodPolicy, flooding_variance, largest_flooding
+from .policy import FloodPolicy, flooding_distribution, flooding_variance
 from .precision import LEAST_BITS, Precision, precision
 
 AnyNoise = NoiseEstimate | BgvNoise
@@ -70,8 +70,8 @@ def _after_squarings(parameters: ParameterSet, drops: bool) -> list[float]:
 def _rescalings(parameters: ParameterSet, policy: FloodPolicy, committee: Committee) -> int:
     """Products of CKKS one after another, each rescaled by the last prime of its level, after which a ciphertext can be decrypted."""
     n, policy = parameters.ring_degree, policy.for_set(parameters)
-    largest = largest_flooding(policy, n, committee.protocol, committee.size, committee.threshold)
-    variance = flooding_variance(policy, n, committee.protocol, committee.size, committee.threshold)
+    largest = flooding_distribution(policy, n, committee.shape).largest
+    variance = flooding_variance(policy, n, committee.shape)
     scale, products = parameters.scale, 0
     for left in range(parameters.levels - 1, 0, -1):
         scale = scale * scale / parameters.coeff_modulus[left]
@@ -90,7 +90,7 @@ def possible(parameters: ParameterSet, policy: FloodPolicy, committee: Committee
     except KeyQuorumError as error:
         return Possible(committee, str(error))
     if parameters.scheme == "ckks":
-        variance = flooding_variance(policy.for_set(parameters), parameters.ring_degree, committee.protocol, committee.size, committee.threshold)
+        variance = flooding_variance(policy.for_set(parameters), parameters.ring_degree, committee.shape)
         return Possible(committee, "", _rescalings(parameters, policy, committee), precision=precision(parameters, policy, variance))
     left = room(parameters, committee)
     lost = room(parameters) - left
@@ -206,7 +206,7 @@ def _ckks_candidates(name: str, wish: Wish, degree: int, most: int, committee: C
             try:
                 parameters = _set(name, wish, degree, primes_of(degree, bits), 0, scale)
                 policy = wish.policy.for_set(parameters)
-                largest = largest_flooding(policy, degree, committee.protocol, committee.size, committee.threshold)
+                largest = flooding_distribution(policy, degree, committee.shape).largest
             except KeyQuorumError:
                 return None
             wanted = math.ceil(math.log2(2 * (MESSAGE_SCALES * 2 * parameters.scale + largest))) + 1

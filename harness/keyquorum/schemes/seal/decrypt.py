@@ -40,7 +40,7 @@ from .decryptable import MESSAGE_SCALES
 from .field_variant import field_variant
 from .key import SealKeyInfo
 from .phases import exact_summands, plain_coefficients, shares_of_phase
-from .policy import largest_flooding
+from .policy import flooding_distribution
 from .precision import Precision, check_ciphertext_precision, key_precision
 from .recognise import ciphertext_of
 from .ring import RING, messages, switched, switched_bits
@@ -84,7 +84,7 @@ def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], recei
 def _check_room(info: SealKeyInfo, ciphertext: Ciphertext) -> None:
     """Refuses a level that does not hold the flooding and a message with coefficients of up to 4 scales."""
     n = info.parameters.ring_degree
-    largest = largest_flooding(info.policy, n, info.protocol, info.parties, info.threshold)
+    largest = flooding_distribution(info.policy, n, info.shape).largest
     if math.prod(info.parameters.moduli(ciphertext.level_primes)) <= 2 * (MESSAGE_SCALES * ciphertext.scale + largest):
         raise CiphertextError(
             f"the ciphertext has no room for the flooding noise (2^{math.log2(info.policy.sigma(n)):.0f}): "
@@ -137,7 +137,7 @@ class _Decryption:
             ]
             for file, r in zip(files, flooding.store(files), strict=True):
                 call = flood(
-                    contributors=self.info.threshold + 1, N=n, receiver=self.receiver, phase=file["phase"], masks=flooding.where, r=r,
+                    contributors=flooding.contributors, N=n, receiver=self.receiver, phase=file["phase"], masks=flooding.where, r=r,
                     pieces=flooding.pieces, width=flooding.width,
                 )  # fmt: skip
                 words = file.run(call, flooding.private)
@@ -164,13 +164,13 @@ class _Decryption:
             return self._in_ring(ciphertexts)
         q, t = parameters.coeff_modulus[0], parameters.plain_modulus
         group = RoundingGroup.of(self.context, self.info.threshold, self.receiver)
-        u, names = exact_summands(group, self.info, self.shares[0], ciphertexts)
+        u, origins = exact_summands(group, self.info, self.shares[0], ciphertexts)
         words: Ints | None = None
         try:
             if over_fields(self.context.committee):
                 words = self._over_fields(group, u)
             elif group.member:
-                words = round_exactly(group, u, q, t, self.rounding, names)
+                words = round_exactly(group, u, q, t, self.rounding, origins)
         finally:
             wipe(u)
         if words is None or not self.mine:

@@ -17,7 +17,7 @@ from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.rounding import rounding_length
 
 from .phases import check_exact
-from .policy import FloodPolicy, flooding_variance, largest_flooding
+from .policy import FloodPolicy, flooding_distribution, flooding_variance
 from .precision import check_key_precision
 from .ring import decrypts_in_ring, margin
 
@@ -90,10 +90,8 @@ def _check_flooding(parameters: ParameterSet, policy: FloodPolicy, committee: Co
     """Refuses a CKKS set and policy that leave a value too few bits, or of which the highest level does not hold message and flooding."""
     n, policy = parameters.ring_degree, policy.for_set(parameters)
     policy.check(n)
-    variance = flooding_variance(policy, n, committee.protocol, committee.size, committee.threshold)
-    check_key_precision(parameters, policy, variance)
-    largest = largest_flooding(policy, n, committee.protocol, committee.size, committee.threshold)
-    wanted = 2 * (MESSAGE_SCALES * parameters.scale + largest)
+    check_key_precision(parameters, policy, flooding_variance(policy, n, committee.shape))
+    wanted = 2 * (MESSAGE_SCALES * parameters.scale + flooding_distribution(policy, n, committee.shape).largest)
     if math.prod(parameters.moduli(parameters.levels)) <= wanted:
         raise PolicyError(
             f"{parameters.name}: no ciphertext can be decrypted, since all primes but the last have {math.log2(math.prod(parameters.moduli(parameters.levels))):.0f} bits, and scale and flooding take "

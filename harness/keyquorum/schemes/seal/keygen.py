@@ -119,7 +119,7 @@ class SealRequest(KeyRequest):
         contributors, n = 1.0, self.parameters.ring_degree
         if self.parameters.scheme == "ckks":
             self.policy.check(n)
-            contributors = flooding_variance(self.policy, n, committee.protocol, committee.size, committee.threshold)
+            contributors = flooding_variance(self.policy, n, committee.shape)
         self.check(contributors)
         check_decryptable(self.parameters, self.policy, committee)
         self.check_budget(committee)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import mulmod_scalar
 from keyquorum.dsl import ShareVector, wiped_on_failure
-from keyquorum.dsl.files.share_vector import KeyTest
+from keyquorum.dsl.files.origin import Origin
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.errors import ParameterError
@@ -48,22 +48,22 @@ def check_exact(parameters: ParameterSet) -> None:
 
 def exact_summands(
     group: RoundingGroup, info: SealKeyInfo, share: ShareVector, ciphertexts: Sequence[Ciphertext], keep: bool = False
-) -> tuple[Words, list[KeyTest]]:
-    """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both; and the names of the runs that
-    made the phases, where runs have names."""
+) -> tuple[Words, list[Origin]]:
+    """Our summands [parts, count N] of the phases of BFV or BGV ciphertexts at the last prime, the noise below the message for both; and the origins
+    of the phases."""
     check_exact(info.parameters)
     q, t, context = info.parameters.coeff_modulus[0], info.parameters.plain_modulus, group.context
     factor = pow(t, -1, q) if info.parameters.scheme == "bgv" else 1
-    summands, names = list[Words](), list[KeyTest]()
+    summands, origins = list[Words](), list[Origin]()
     with context.phase("phase", len(ciphertexts)) as step:
         for ciphertext in ciphertexts:
             with shares_of_phase(context, info, share, 0, ciphertext, factor, keep) as working:
                 summands.append(group.summands_of(working.file.words[:, working["phase"].slice], q))
-                names += [name.copy() for name in working.file.key_tests]
+                origins += [origin.copy() for origin in working.file.origins]
             step()
         u = np.ascontiguousarray(np.concatenate(summands, axis=1))
     wipe(*summands)
-    return u, names
+    return u, origins
 
 
 def plain_coefficients(parameters: ParameterSet, ciphertext: Ciphertext, words: NDArray[np.int64]) -> Words:

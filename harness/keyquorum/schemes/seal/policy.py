@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 from keyquorum.fhe.parameters import NOISE_BITS_MAX, ParameterSet
+from keyquorum.model.committee import CommitteeShape
 from keyquorum.model.errors import PolicyError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import named
 from keyquorum.sharing.numbers import kind_of_protocol
-from keyquorum.sharing.numbers.flooding import FloodingLaw
+from keyquorum.sharing.numbers.flooding import FloodingDistribution
 
 from .noise import default_bits, fresh_rms
 
@@ -105,19 +106,14 @@ class FloodPolicy:
         return found
 
 
-def flooding_law(policy: FloodPolicy, degree: int, protocol: str, parties: int, threshold: int) -> FloodingLaw:
-    """The distribution of the flooding of a committee (:meth:`.PrivateNumbers.flooding_law`). Raises PolicyError where the policy admits none."""
-    return kind_of_protocol(named(protocol)).flooding_law(policy, degree, protocol, parties, threshold)
+def flooding_distribution(policy: FloodPolicy, degree: int, shape: CommitteeShape) -> FloodingDistribution:
+    """The distribution of the flooding of a committee (:meth:`.PrivateNumbers.flooding_distribution`). Raises PolicyError where the policy admits none."""
+    return kind_of_protocol(named(shape.protocol)).flooding_distribution(policy, degree, shape)
 
 
-def flooding_variance(policy: FloodPolicy, degree: int, protocol: str, parties: int, threshold: int) -> float:
+def flooding_variance(policy: FloodPolicy, degree: int, shape: CommitteeShape) -> float:
     """Variance of the flooding of a committee, over the square of :meth:`.FloodPolicy.sigma`: the number of its summands, or with MACs that of its noise of random bits."""
-    return flooding_law(policy, degree, protocol, parties, threshold).variance / policy.variance(degree)
-
-
-def largest_flooding(policy: FloodPolicy, degree: int, protocol: str, parties: int, threshold: int) -> float:
-    """What a coefficient of the flooding of a committee hardly ever exceeds."""
-    return flooding_law(policy, degree, protocol, parties, threshold).largest
+    return flooding_distribution(policy, degree, shape).variance / policy.variance(degree)
 
 
 def policy_from_json(data: Json) -> FloodPolicy:

@@ -62,7 +62,7 @@ def precision(parameters: ParameterSet, policy: FloodPolicy, contributors: float
 
 def key_precision(info: SealKeyInfo, scale: float | None = None) -> Precision:
     """:func:`precision` of a key, with the flooding of its committee (:func:`.flooding_variance`)."""
-    variance = flooding_variance(info.policy, info.parameters.ring_degree, info.protocol, info.parties, info.threshold)
+    variance = flooding_variance(info.policy, info.parameters.ring_degree, info.shape)
     return precision(info.parameters, info.policy, variance, scale)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import KeyTest, Unsigned
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.model.committee import Committee, check_name
@@ -25,7 +26,7 @@ from keyquorum.sharing.openings import WORDS, made_triples, make_masks, masks_of
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import ROUNDINGS
 from keyquorum.sharing.shares import Run
-from keyquorum.sharing.variants import Destination, PaddedOutput, Preprocessing, Section, Variant, comparison_ands, tests_of, wipe_copies
+from keyquorum.sharing.variants import Destination, PaddedOutput, Preprocessing, Section, Variant, comparison_ands, origins_of, wipe_copies
 
 from .key import SealKeyInfo
 from .phases import check_exact
@@ -114,28 +115,28 @@ class RingVariant(Variant):
 
     def make(self, group: RoundingGroup, size: int) -> Preprocessing:
         """The preprocessing of ``size`` coefficients, [2, rows, size words] a section; every party calls this. Rounds and bytes: those of `round_mask`, `and_triples` and `opening_masks`."""
-        sections, tests, runs = list[Words](), list[list[KeyTest]](), group.over(Sharing(self.protocol, RING))
+        sections, origins, runs = list[Words](), list[list[Origin]](), group.over(Sharing(self.protocol, RING))
         call = round_mask(size=size, l=self.length, bits="blocks", block=BLOCK)
         for _ in range(COMPARISONS):
             with runs.shares() as made:
                 made.run(call)
                 sections.append(made.file.words.reshape(WORDS, -1, size * WORDS).copy())
-                tests.append([test.copy() for test in made.file.key_tests])
+                origins.append([origin.copy() for origin in made.file.origins])
             sections.append(made_triples(group, runs, size, self.ands, WORDS))
         sections.append(make_masks(group, self.protocol, self.parties, self.openings, self.padded, size))
-        return Preprocessing(sections, ProvenNumbers.tests_of_all("items", tests))
+        return Preprocessing(sections, ProvenNumbers.origins_of_all("items", origins))
 
     def use(
         self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", purpose: bytes = b""
     ) -> Words | None:  # fmt: skip
         """Rounds phases z [2, size words] with one item of preprocessing each; all parties call this. Results as of :meth:`keyquorum.sharing.variants.Variant.use`: messages in [0, t), or shares
         of 2^k times them."""
-        tests, size = ProvenNumbers.begin(group, tests_of(preprocessing), purpose), z.shape[1] // WORDS
+        origins, size = ProvenNumbers.begin(group, origins_of(preprocessing), purpose), z.shape[1] // WORDS
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing[:-1]]
         masks = masks_of(preprocessing[-1], self.openings, self.padded, to)
         try:
             with group.over(Sharing(self.protocol, RING)).shares(ShareVector.from_sections([z, *flat], WORDS)) as working:
-                ProvenNumbers.mark(working, tests, "phases and items")
+                ProvenNumbers.mark(working, origins, "phases and items")
                 call = _online(size, self.parameters.plain_modulus, self.length, to)
                 words = working.run(call, keep=True, purpose=purpose, masks=masks)
                 if to == "share":

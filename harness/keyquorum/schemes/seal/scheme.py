@@ -158,9 +158,9 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector], ciphertexts: Sequence[Ciphertext], receiver: int
     ) -> bool | None:
         group, set_ = RoundingGroup.of(context, info.threshold, receiver), info.parameters
-        u, names = exact_summands(group, info, shares[0], ciphertexts)
+        u, origins = exact_summands(group, info, shares[0], ciphertexts)
         try:
-            return noise_within(group, u, set_.coeff_modulus[0], set_.plain_modulus, names) if group.member else None
+            return noise_within(group, u, set_.coeff_modulus[0], set_.plain_modulus, origins) if group.member else None
         finally:
             wipe(u)
 

@@ -32,7 +32,7 @@ from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.rounding import ROUNDINGS, check_rounds, rounding_length
 from keyquorum.sharing.shares import Shares
-from keyquorum.sharing.variants import Destination, Preprocessing, Section, Variant, comparison_ands, low_mask, tests_of, wipe_copies
+from keyquorum.sharing.variants import Destination, Preprocessing, Section, Variant, comparison_ands, low_mask, origins_of, wipe_copies
 
 from .phases import check_exact
 
@@ -119,8 +119,8 @@ class SealVariant(Variant):
             if self._compares and self.triples:
                 triples.run(and_triples(size=size, count=comparison_ands(length)))
             files = [ring, *([low] if self._compares else []), *([triples] if triples.length else []), field]
-            tests = kind.tests_of_all("items", [file.file.key_tests for file in (ring, low, field)])
-            return Preprocessing([_section(file, section, size) for file, section in zip(files, self.sections, strict=True)], tests)
+            origins = kind.origins_of_all("items", [file.file.origins for file in (ring, low, field)])
+            return Preprocessing([_section(file, section, size) for file, section in zip(files, self.sections, strict=True)], origins)
 
     def use(
         self, group: RoundingGroup, z: Words, preprocessing: Sequence[Unsigned], to: Destination = "share", purpose: bytes = b""
@@ -128,18 +128,18 @@ class SealVariant(Variant):
         """Rounds phases z [2, parts, size] with one item of preprocessing each; every member calls this. Results as of
         :meth:`keyquorum.sharing.variants.Variant.use`, but modulo t: shares, or words in [0, t)."""
         length, t, size, kind = self.length, self.modulus, z.shape[-1], kind_of(group.context.committee)
-        names = kind.begin(group, tests_of(preprocessing), purpose)
+        origins = kind.begin(group, origins_of(preprocessing), purpose)
         flat = [np.ascontiguousarray(m).reshape(m.shape[0], -1) for m in preprocessing]
         try:
             with (
                 group.ring(length).shares(ShareVector.from_sections([z[0], *flat[:-1]])) as ring,
                 group.field(t).shares(ShareVector.from_sections([z[1], flat[-1]])) as field,
             ):
-                kind.mark(ring, names, "phases and items modulo 2^l")
+                kind.mark(ring, origins, "phases and items modulo 2^l")
                 opened = ring.run(self._opening(size), keep=True, purpose=purpose)
                 opened[:size] &= (1 << length) - 1
                 opened[size:] &= 1
-                kind.mark(field, names, "phases and items modulo t")
+                kind.mark(field, origins, "phases and items modulo t")
                 online = round_ltz_circuit_odd_field_online if self._compares else round_mask_open_odd_field_online
                 words = field.run(online(size=size, l=length, t=t, destination=to), public=[opened], keep=True, purpose=purpose)
                 received: Words | None = (words % t).astype(np.uint64).reshape(1, -1) if words.size else None

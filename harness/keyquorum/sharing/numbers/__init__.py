@@ -36,7 +36,7 @@ KINDS: dict[str, type[PrivateNumbers]] = {"contributed": ContributedNumbers, "pr
 def kind_of_protocol(can: Protocol) -> type[PrivateNumbers]:
     """What a protocol says. Raises CommitteeError if a protocol for malicious parties says something else than its sharing allows: a party could give
     other numbers unseen."""
-    needed = "proven" if can.macs else "pseudorandom" if can.names_runs else None
+    needed = "proven" if can.macs else "pseudorandom" if can.verifies_products else None
     if can.private_numbers != needed and (needed is not None or can.adversary == "malicious"):
         raise CommitteeError(f"{can.name}: {can.private_numbers} private numbers are not for malicious parties: correct the protocol's descriptor")
     return KINDS[can.private_numbers]

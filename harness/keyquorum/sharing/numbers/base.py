@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import budget_lift, joint_summands
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.share_vector import KeyTest
-from keyquorum.model.committee import Committee
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.shares import DomainRun, Run, Shares
 from keyquorum.sharing.variants import Section
 
-from .flooding import Flooding, FloodingLaw, FloodingPolicy
+from .flooding import Flooding, FloodingDistribution, FloodingPolicy
 from .lift import InputMasks, JointLiftMasks, Lifted, LiftMasks, input_bits, joint_bits
 from .rounding import RoundingBits, RoundingMasks
 
@@ -111,8 +111,8 @@ class PrivateNumbers(ABC):
 
     @classmethod
     @abstractmethod
-    def flooding_law(cls, policy: FloodingPolicy, degree: int, protocol: str, parties: int, threshold: int) -> FloodingLaw:
-        """The distribution of that noise, in a committee of this protocol, size and threshold."""
+    def flooding_distribution(cls, policy: FloodingPolicy, degree: int, shape: CommitteeShape) -> FloodingDistribution:
+        """The distribution of that noise, in a committee of this shape."""
 
     # Shares that are stored, and taken from a pool later
 
@@ -138,20 +138,20 @@ class PrivateNumbers(ABC):
 
     @classmethod
     @abstractmethod
-    def begin(cls, group: RoundingGroup, tests: Sequence[KeyTest], purpose: bytes) -> list[KeyTest]:
-        """What shows that items which are about to be used are the right ones at all parties, from the ``tests`` that came with the items; for
+    def begin(cls, group: RoundingGroup, origins: Sequence[Origin], purpose: bytes) -> list[Origin]:
+        """What shows that items which are about to be used are the right ones at all parties, from the ``origins`` that came with the items; for
         :meth:`mark`. Nothing was sent under the items before. Every member calls this."""
 
     @classmethod
     @abstractmethod
-    def mark(cls, shares: Shares, tests: Sequence[KeyTest], what: str) -> None:
-        """Gives shares, which were put together locally, the tests that :meth:`begin` or the runs before have, so that a program refuses other
+    def mark(cls, shares: Shares, origins: Sequence[Origin], what: str) -> None:
+        """Gives shares, which were put together locally, the origins that :meth:`begin` or the runs before have, so that a program refuses other
         shares."""
 
     @classmethod
     @abstractmethod
-    def tests_of_all(cls, purpose: str, runs: Sequence[Sequence[KeyTest]]) -> list[KeyTest]:
-        """The tests of items, from the tests of the runs that made them."""
+    def origins_of_all(cls, purpose: str, runs: Sequence[Sequence[Origin]]) -> list[Origin]:
+        """The origins of items, from the origins of the runs that made them."""
 
     # Roundings
 

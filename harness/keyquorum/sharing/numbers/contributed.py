@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from keyquorum.dsl import wiped_on_failure
-from keyquorum.dsl.files.share_vector import KeyTest
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.model.committee import CommitteeShape
 from keyquorum.programs.signatures import sample_ternary
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import uniform_trits, wipe
 from keyquorum.sharing.shares import DomainRun, Shares
 
 from .base import PrivateNumbers
-from .flooding import Flooding, FloodingLaw, FloodingPolicy, GaussianSum, InputNoise
+from .flooding import Flooding, FloodingDistribution, FloodingPolicy, GaussianSum, InputNoise
 from .lift import LIFT_BITS, MERSENNE
 from .rounding import InputBits, InputMasks
 
@@ -54,22 +55,22 @@ class ContributedNumbers(PrivateNumbers):
         return InputNoise(self.context, degree, policy.sigma(degree))
 
     @classmethod
-    def flooding_law(cls, policy: FloodingPolicy, degree: int, protocol: str, parties: int, threshold: int) -> FloodingLaw:
+    def flooding_distribution(cls, policy: FloodingPolicy, degree: int, shape: CommitteeShape) -> FloodingDistribution:
         """A number of each of t + 1 parties."""
-        return GaussianSum(threshold + 1, policy.variance(degree))
+        return GaussianSum(shape.threshold + 1, policy.variance(degree))
 
     @classmethod
-    def begin(cls, group: RoundingGroup, tests: Sequence[KeyTest], purpose: bytes) -> list[KeyTest]:
+    def begin(cls, group: RoundingGroup, origins: Sequence[Origin], purpose: bytes) -> list[Origin]:
         """Nothing: the parties are semi-honest."""
         return []
 
     @classmethod
-    def mark(cls, shares: Shares, tests: Sequence[KeyTest], what: str) -> None:
-        """Shares have no tests."""
+    def mark(cls, shares: Shares, origins: Sequence[Origin], what: str) -> None:
+        """Shares have no origin."""
 
     @classmethod
-    def tests_of_all(cls, purpose: str, runs: Sequence[Sequence[KeyTest]]) -> list[KeyTest]:
-        """Runs have no tests."""
+    def origins_of_all(cls, purpose: str, runs: Sequence[Sequence[Origin]]) -> list[Origin]:
+        """Runs state no origin."""
         return []
 
     @classmethod

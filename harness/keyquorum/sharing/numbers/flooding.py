@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import JointIntegers
+from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
-from keyquorum.sharing.names import joined_name
 from keyquorum.sharing.randomness import HALF_BITS, discrete_gaussian, gaussian_of_words, gaussian_words, wipe
 from keyquorum.sharing.shares import Run, Shares
 
@@ -42,7 +42,7 @@ class FloodingPolicy(Protocol):
         """Its square."""
 
 
-class FloodingLaw(Protocol):
+class FloodingDistribution(Protocol):
     """The distribution of the noise of a coefficient."""
 
     @property
@@ -74,10 +74,11 @@ class GaussianSum:
 
 
 class Flooding(ABC):
-    """The noise of one ciphertext, in a ``with`` block, which wipes it, as the program `flood` takes it. ``private``: this party's input; ``pieces``,
-    ``width``: of which numbers the noise is the sum."""
+    """The noise of one ciphertext, in a ``with`` block, which wipes it, as the program `flood` takes it. ``contributors``: parties that input
+    noise, 0 where it is stored; ``private``: this party's input; ``pieces``, ``width``: of which numbers the noise is the sum."""
 
     where: ClassVar[Literal["inputs", "stored"]]
+    contributors: int = 0
     private: Ints | None = None
     pieces: int = 1
     width: int = 0
@@ -103,7 +104,8 @@ class InputNoise(Flooding):
     where = "inputs"
 
     def __init__(self, context: PartyContext, size: int, sigma: float) -> None:
-        if context.party <= context.committee.threshold:
+        self.contributors = context.committee.threshold + 1
+        if context.party < self.contributors:
             self.private = discrete_gaussian(size, sigma)
 
     def store(self, files: Sequence[Shares]) -> list[Segment | None]:
@@ -141,7 +143,7 @@ class JointNoise(Flooding):
             raise ParameterError(
                 f"{protocol}: joint noise has the name of its draw, which this protocol does not make: take mal-rep-field or mal-shamir"
             )
-        self._name = joined_name(f"gaussian {variance}", [np.frombuffer(drawn.name, dtype=np.uint8)]).tobytes()
+        self._name = bytes(Origin.derived(f"gaussian {variance}", [Origin(drawn.name)]))
         self._noise = np.zeros((len(self.known), size), dtype=np.int64)
         self._appended: set[str] = set()
         for row, summand in zip(self._noise, self.known, strict=True):
@@ -181,4 +183,4 @@ class JointNoise(Flooding):
         self.wipe()
 
 
-__all__ = ["Flooding", "FloodingLaw", "FloodingPolicy", "GaussianSum", "InputNoise", "JointNoise"]
+__all__ = ["Flooding", "FloodingDistribution", "FloodingPolicy", "GaussianSum", "InputNoise", "JointNoise"]

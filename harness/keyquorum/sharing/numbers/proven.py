@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import CheckError, budget_attempts, budget_lift, budget_lift_tests, budget_residues
 from keyquorum.dsl import wiped_on_failure
-from keyquorum.dsl.files.share_vector import KeyTest
-from keyquorum.model.committee import Committee
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.needs import MB
 from keyquorum.programs import Segment
@@ -103,13 +103,12 @@ class ProvenNumbers(PrivateNumbers):
 
     def flooding(self, policy: FloodingPolicy, degree: int) -> Flooding:
         """Random bits of the protocol, the same modulo every prime, which tests show."""
-        committee = self.committee
-        return ProvenNoise(self, self.flooding_law(policy, degree, committee.protocol, committee.size, committee.threshold), degree)
+        return ProvenNoise(self, self.flooding_distribution(policy, degree, self.committee.shape), degree)
 
     @classmethod
-    def flooding_law(cls, policy: FloodingPolicy, degree: int, protocol: str, parties: int, threshold: int) -> UniformNoise:
+    def flooding_distribution(cls, policy: FloodingPolicy, degree: int, shape: CommitteeShape) -> UniformNoise:
         """The narrowest that keeps the advantage of the policy. It is bounded. Raises PolicyError where there is none."""
-        return uniform_noise(policy.bits, policy.decryptions, policy.noise_bits, degree, parties, threshold)
+        return uniform_noise(policy.bits, policy.decryptions, policy.noise_bits, degree, shape.parties, shape.threshold)
 
     @classmethod
     def stored(cls, section: Section) -> Section:
@@ -122,20 +121,20 @@ class ProvenNumbers(PrivateNumbers):
         return WORDS
 
     @classmethod
-    def begin(cls, group: RoundingGroup, tests: Sequence[KeyTest], purpose: bytes) -> list[KeyTest]:
+    def begin(cls, group: RoundingGroup, origins: Sequence[Origin], purpose: bytes) -> list[Origin]:
         """Tests of the MAC key that the items are under. Raises ProgramError for items without."""
-        if not tests:
-            raise ProgramError("preprocessing with MACs lacks the tests of their keys: take it from a pool, or make it")
-        return list(tests)
+        if not origins:
+            raise ProgramError("preprocessing with MACs lacks the test of their keys: take it from a pool, or make it")
+        return list(origins)
 
     @classmethod
-    def mark(cls, shares: Shares, tests: Sequence[KeyTest], what: str) -> None:
-        """Shares with MACs have the tests of their key."""
-        shares.file.take_key_tests(tests)
+    def mark(cls, shares: Shares, origins: Sequence[Origin], what: str) -> None:
+        """Shares with MACs have the origins of what they were put together from."""
+        shares.file.take_origins(origins)
 
     @classmethod
-    def tests_of_all(cls, purpose: str, runs: Sequence[Sequence[KeyTest]]) -> list[KeyTest]:
-        """All runs of a session are under one MAC key: the tests of the first one."""
+    def origins_of_all(cls, purpose: str, runs: Sequence[Sequence[Origin]]) -> list[Origin]:
+        """All runs of a session are under one MAC key: the origins of the first one."""
         return list(runs[0])
 
     @classmethod

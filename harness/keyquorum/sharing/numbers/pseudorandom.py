@@ -9,18 +9,17 @@ from collections.abc import Sequence
 
 from keyquorum._engine import joint_summands
 from keyquorum.backends.embedded import Embedded
-from keyquorum.dsl.files.share_vector import KeyTest
-from keyquorum.model.committee import Committee
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import sample_ternary
 from keyquorum.sharing.group import RoundingGroup
-from keyquorum.sharing.names import joined_name
 from keyquorum.sharing.shares import DomainRun, Shares
 
 from . import rounding
 from .base import PrivateNumbers
-from .flooding import Flooding, FloodingLaw, FloodingPolicy, GaussianSum, JointNoise
+from .flooding import Flooding, FloodingDistribution, FloodingPolicy, GaussianSum, JointNoise
 from .lift import MERSENNE, JointLiftMasks, LiftMasks
 from .rounding import JointBits
 
@@ -65,35 +64,35 @@ class PseudorandomNumbers(PrivateNumbers):
         return joint_summands(committee.field_protocol, committee.size, committee.threshold)
 
     @classmethod
-    def begin(cls, group: RoundingGroup, tests: Sequence[KeyTest], purpose: bytes) -> list[KeyTest]:
+    def begin(cls, group: RoundingGroup, origins: Sequence[Origin], purpose: bytes) -> list[Origin]:
         """The names of the items' draws, once all parties have agreed on the items and their purpose: one exchange of a digest of 256 bits. Raises
         ProgramError for items without a name."""
-        if not tests or not isinstance(group.backend, Embedded):
+        if not origins or not isinstance(group.backend, Embedded):
             raise ProgramError("items of a committee that verifies products lack the name of their draw: take them from a pool of this version")
-        said = b"".join(len(part).to_bytes(8, "little") + part for part in (purpose, *(test.tobytes() for test in tests)))
+        said = b"".join(len(part).to_bytes(8, "little") + part for part in (purpose, *map(bytes, origins)))
         group.backend.session.compare("items of the pool, and their purpose", hashlib.sha256(said).digest())
-        return list(tests)
+        return list(origins)
 
     @classmethod
-    def mark(cls, shares: Shares, tests: Sequence[KeyTest], what: str) -> None:
+    def mark(cls, shares: Shares, origins: Sequence[Origin], what: str) -> None:
         """Shares have a name of their own, a hash of what they were computed from."""
-        shares.named(what, tests)
+        shares.derive_origin(what, origins)
 
     @classmethod
-    def tests_of_all(cls, purpose: str, runs: Sequence[Sequence[KeyTest]]) -> list[KeyTest]:
+    def origins_of_all(cls, purpose: str, runs: Sequence[Sequence[Origin]]) -> list[Origin]:
         """One name, a hash of the names of all runs, which all parties compare before they use the items. So honest parties use items of one draw.
         Items without a name are refused then."""
-        names = [name for run in runs for name in run]
-        return [joined_name(purpose, names)] if names else []
+        origins = [origin for run in runs for origin in run]
+        return [Origin.derived(purpose, origins)] if origins else []
 
     def flooding(self, policy: FloodingPolicy, degree: int) -> Flooding:
         """Gaussian noise of every set of parties, from its stream."""
         return JointNoise(self.context, degree, policy.variance(degree))
 
     @classmethod
-    def flooding_law(cls, policy: FloodingPolicy, degree: int, protocol: str, parties: int, threshold: int) -> FloodingLaw:
+    def flooding_distribution(cls, policy: FloodingPolicy, degree: int, shape: CommitteeShape) -> FloodingDistribution:
         """A number of every set of n - t parties, C(n, t) in all (three pairs of three parties). Any t parties know all but one at most."""
-        return GaussianSum(joint_summands(protocol, parties, threshold), policy.variance(degree))
+        return GaussianSum(joint_summands(*shape), policy.variance(degree))
 
     @classmethod
     def rounding_bits(cls, group: RoundingGroup, size: int, vectors: int) -> JointBits:

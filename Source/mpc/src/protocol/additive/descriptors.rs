@@ -111,5 +111,5 @@ fn open_in<O: Opening, A: Arithmetic>(opening: &O, domain: A) -> Result<O::Engin
         private,
         opening.openings()?,
     );
-    Ok(opening.computation(protocol, (domain.clone(), domain)))
+    opening.computation(protocol, (domain.clone(), domain))
 }

@@ -87,14 +87,14 @@ pub(crate) fn open_engine<O: Opening>(opening: &O) -> Result<O::Engine> {
             let field = Zq::new(q).map_err(invalid)?;
             let domains = (field.clone(), field);
             let protocol = opening.with_macs(domains.clone(), opening.adversary())?;
-            Ok(opening.computation(protocol, domains))
+            opening.computation(protocol, domains)
         }
         DomainKind::Z2k(k) => {
             let visible = Z2k128::new(k).map_err(invalid)?;
             let shares = Z2k128::new(k + MAC_BITS).map_err(invalid)?;
             let domains = (visible, shares);
             let protocol = opening.with_macs(domains, opening.adversary())?;
-            Ok(opening.computation(protocol, domains))
+            opening.computation(protocol, domains)
         }
         other => Err(EngineError::internal(format!("MACs over {other}"))),
     }

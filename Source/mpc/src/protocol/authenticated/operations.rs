@@ -6,7 +6,8 @@ use super::binary::AuthenticatedBits;
 use super::{Authenticated, PARTS, keys, preprocessing, verify};
 use crate::error::{EngineError, Result};
 use crate::protocol::{
-    Arithmetic, ClearTask, EdaBits, Party, Preprocessed, Protocol, ShareTask, StoredShares, lanes,
+    Arithmetic, ClearTask, EdaBits, Origin, Party, Preprocessed, Protocol, ShareTask, StoredShares,
+    lanes,
 };
 use crate::task::{SendFn, Step, at_start, ready};
 use crate::value::Share;
@@ -181,8 +182,8 @@ impl<A: Arithmetic> StoredShares<A> for Authenticated<A> {
         Some(self.key.to_u128())
     }
 
-    fn key_test_elements(&self) -> usize {
-        keys::elements(self)
+    fn origin(&self) -> Origin {
+        Origin::NameAndKeyTest(keys::elements(self))
     }
 
     fn test_stored_keys(&mut self, stored: &Share<A::E>) -> Result<SendFn<Self, ()>> {

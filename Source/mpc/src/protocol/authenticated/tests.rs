@@ -387,13 +387,13 @@ fn stored_shares_need_the_key_of_their_session() {
                         let x = match &stored {
                             Some(all) => {
                                 let size = 3 * 2 * engine.element_bytes();
-                                let (share, key_test) = all[party].split_at(size);
-                                engine.test_stored_keys(key_test)?;
+                                let (share, origin) = all[party].split_at(size);
+                                engine.check_origin(origin)?;
                                 engine.import(share, 3)?
                             }
                             None => input(&mut *engine, 0, &[1, 2, 3])?,
                         };
-                        let bytes = [engine.export(&x)?, engine.key_test()?.to_vec()].concat();
+                        let bytes = [engine.export(&x)?, engine.origin()?.to_vec()].concat();
                         let opened = engine.open(&x)?;
                         let result = engine.read(&opened);
                         if let Err(e) = &result {

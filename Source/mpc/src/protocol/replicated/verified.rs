@@ -87,7 +87,7 @@ pub(crate) fn open_verified<O: Opening>(opening: &O) -> Result<O::Engine> {
 fn engine<O: Opening, D: Domain>(opening: &O, domain: D) -> Result<O::Engine> {
     let (private, unsettled) = (opening.private_prg()?, opening.unsettled());
     let verified = Verified::new(party(opening)?, domain.clone(), private, unsettled);
-    Ok(opening.computation(verified, (domain.clone(), domain)))
+    opening.computation(verified, (domain.clone(), domain))
 }
 
 impl Replicated {

@@ -82,7 +82,7 @@ pub(crate) fn open_verified<O: Opening>(opening: &O) -> Result<O::Engine> {
     let domain = Zq::new(q).map_err(invalid)?;
     let (private, unsettled) = (opening.private_prg()?, opening.unsettled());
     let verified = Verified::new(party(opening)?, domain.clone(), private, unsettled);
-    Ok(opening.computation(verified, (domain.clone(), domain)))
+    opening.computation(verified, (domain.clone(), domain))
 }
 
 impl Shamir {

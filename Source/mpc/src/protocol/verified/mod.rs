@@ -94,7 +94,7 @@ pub(super) use self::gf64::multiply;
 pub(crate) use self::pending::Product;
 use self::pending::{MOST_BITS, MOST_PENDING, Pending};
 pub(crate) use self::unsettled::Unsettled;
-use super::{BitProtocol, ClearTask, Party, Protocol, ShareTask, StoredShares, Turn};
+use super::{BitProtocol, ClearTask, Origin, Party, Protocol, ShareTask, StoredShares, Turn};
 use crate::adversary::Corruption;
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, and_then, join, then, then_maybe, within};
@@ -498,8 +498,8 @@ impl<P: Verifiable, A: Domain> Party for Verified<P, A> {
 }
 
 impl<P: Verifiable + Protocol<A>, A: Domain> StoredShares<A> for Verified<P, A> {
-    fn names_runs(&self) -> bool {
-        true
+    fn origin(&self) -> Origin {
+        Origin::Name
     }
 
     fn note_stored(&mut self, _: &A, share: &Share<A::E>) -> Result<()> {

@@ -52,8 +52,8 @@ fn engine(session: &Session) -> Result<Box<dyn Engine>> {
 
 /// Shares of [`SECRETS`] with the test of their keys behind them.
 fn open(engine: &mut dyn Engine, stored: &[u8]) -> Result<Vec<u64>> {
-    let (share, key_test) = stored.split_at(2 * 8 * SECRETS.len());
-    engine.test_stored_keys(key_test)?;
+    let (share, origin) = stored.split_at(2 * 8 * SECRETS.len());
+    engine.check_origin(origin)?;
     let value = engine.import(share, SECRETS.len())?;
     let opened = engine.open(&value)?;
     engine.read(&opened)
@@ -152,9 +152,9 @@ impl Committee {
                 let given = (me == 0).then_some(&SECRETS[..]);
                 let x = engine.input(0, SECRETS.len(), given).unwrap();
                 let share = engine.export(&x).unwrap();
-                let key_test = engine.key_test().unwrap();
+                let origin = engine.origin().unwrap();
                 session.close();
-                [share, key_test.to_vec()].concat()
+                [share, origin.to_vec()].concat()
             },
         );
         Self {

@@ -81,7 +81,7 @@ impl<A: Arithmetic> Committee<A> {
         let stored = self.run(&Role::Honest, move |engine| {
             let x = input(engine, 0, &[secret])?;
             let share = engine.export(&x)?;
-            Ok((share, engine.key_test()?.to_vec()))
+            Ok((share, engine.origin()?.to_vec()))
         });
         stored.into_iter().map(Result::unwrap).collect()
     }
@@ -106,8 +106,8 @@ impl<A: Arithmetic> Committee<A> {
     fn use_up(&self, files: &Files, honest: &Role) -> Vec<Result<Vec<u128>>> {
         let files = files.clone();
         self.run(honest, move |engine| {
-            let (share, key_test) = &files[engine.party().0];
-            engine.test_stored_keys(key_test)?;
+            let (share, origin) = &files[engine.party().0];
+            engine.check_origin(origin)?;
             let x = engine.import(share, 1)?;
             let zero = input(engine, 0, &[0])?;
             let product = engine.mul(&x, &zero)?;
@@ -191,18 +191,18 @@ fn the_same_keys_pass() {
         }
         let again = files.clone();
         let stored = committee.run(&Role::Honest, move |engine| {
-            let (share, key_test) = &again[engine.party().0];
-            engine.test_stored_keys(key_test)?;
+            let (share, origin) = &again[engine.party().0];
+            engine.check_origin(origin)?;
             let x = engine.import(share, 1)?;
             let square = engine.mul(&x, &x)?;
             let share = engine.export(&square)?;
-            Ok((share, engine.key_test()?.to_vec()))
+            Ok((share, engine.origin()?.to_vec()))
         });
         let stored: Files = stored.into_iter().map(Result::unwrap).collect();
         assert_ne!(stored[0].1, files[0].1);
         let read = committee.run(&Role::Honest, move |engine| {
-            let (share, key_test) = &stored[engine.party().0];
-            engine.test_stored_keys(key_test)?;
+            let (share, origin) = &stored[engine.party().0];
+            engine.check_origin(origin)?;
             let x = engine.import(share, 1)?;
             let opened = engine.open(&x)?;
             engine.read(&opened)
@@ -219,22 +219,22 @@ fn shares_without_the_test_are_refused() {
     let committee = Committee::new(2, ring(64));
     let files = committee.store(5);
     let refused = committee.run(&Role::Honest, move |engine| {
-        let (share, key_test) = &files[engine.party().0];
+        let (share, origin) = &files[engine.party().0];
         assert!(matches!(
             engine.import(share, 1),
             Err(EngineError::Store(_))
         ));
-        for bad in [&key_test[1..], &[]] {
-            let refused = engine.test_stored_keys(bad);
+        for bad in [&origin[1..], &[]] {
+            let refused = engine.check_origin(bad);
             assert!(matches!(refused, Err(EngineError::Store(_))), "{refused:?}");
         }
         assert!(matches!(
             engine.import(share, 1),
             Err(EngineError::Store(_))
         ));
-        engine.test_stored_keys(key_test)?;
+        engine.check_origin(origin)?;
         let before = engine.stats();
-        engine.test_stored_keys(key_test)?;
+        engine.check_origin(origin)?;
         assert_eq!(engine.stats(), before);
         engine.import(share, 1).map(drop)
     });
@@ -270,9 +270,9 @@ fn the_test_of_stored_keys_costs_little() {
         let committee = Committee::new(n, ring(64));
         let files = committee.store(5);
         let costs = committee.run(&Role::Honest, move |engine| {
-            let _stock = engine.key_test()?;
+            let _stock = engine.origin()?;
             let before = engine.stats();
-            engine.test_stored_keys(&files[engine.party().0].1)?;
+            engine.check_origin(&files[engine.party().0].1)?;
             let after = engine.stats();
             Ok((
                 after.rounds - before.rounds,

@@ -88,7 +88,7 @@ fn everything(engine: &mut dyn Engine) -> Result<Vec<Vec<u128>>> {
     values.push(sum);
     // A file, and back.
     let stored = engine.export(&cube)?;
-    engine.key_test()?;
+    engine.origin()?;
     values.push(engine.import(&stored, n)?);
     let mut all = Vec::new();
     for value in &values {

@@ -31,7 +31,7 @@ fn stored(value: i64) -> Vec<File> {
     let results = Setting::honest(PRIME).run(move |engine| {
         let x = input(engine, 1, 1, value)?;
         let share = engine.export(&x)?;
-        Ok((share, engine.key_test()?.to_vec()))
+        Ok((share, engine.origin()?.to_vec()))
     });
     results.into_iter().map(Result::unwrap).collect()
 }
@@ -47,10 +47,10 @@ fn of_two_runs() -> Vec<File> {
 /// Opens what is stored.
 fn open_stored(engine: &mut dyn Engine, file: &File, compares: bool) -> Result<Vec<u64>> {
     if compares {
-        engine.test_stored_keys(&file.1)?;
+        engine.check_origin(&file.1)?;
     } else {
         // A new name lets shares in.
-        engine.key_test()?;
+        engine.origin()?;
     }
     let x = engine.import(&file.0, 1)?;
     opened(engine, &x)
@@ -105,9 +105,9 @@ fn files_of_one_run_are_used() {
             let early = engine.import(&share, 2).map(drop);
             assert!(matches!(early, Err(EngineError::Store(_))));
             engine.import(&vec![0; share.len()], 2)?;
-            let (name, again) = (engine.key_test()?.to_vec(), engine.key_test()?.to_vec());
+            let (name, again) = (engine.origin()?.to_vec(), engine.origin()?.to_vec());
             assert_eq!((name.len(), &name), (NAME, &again));
-            engine.test_stored_keys(&name)?;
+            engine.check_origin(&name)?;
             let x = engine.import(&share, 2)?;
             let squares = engine.mul(&x, &x)?;
             Ok((opened(engine, &squares)?, name))
@@ -127,7 +127,7 @@ fn files_without_names_are_refused() {
     for (lengths, fits) in names {
         let results = Setting::honest(PRIME).run(move |engine| {
             let (me, _) = engine.party();
-            let tested = engine.test_stored_keys(&vec![1; lengths[me]]);
+            let tested = engine.check_origin(&vec![1; lengths[me]]);
             // Nobody leaves before the others have its name.
             Ok(tested.map_err(|error| error.to_string()))
         });
@@ -145,7 +145,7 @@ fn degrees_of_stored_shares_are_checked() {
         .run(|engine| {
             let x = input(engine, 1, 1, 41)?;
             let mut share = engine.export(&x)?;
-            engine.key_test()?;
+            engine.origin()?;
             if engine.party().0 == 2 {
                 share[0] ^= 1;
             }

@@ -46,7 +46,7 @@ impl Kept {
             let mut engine = engine(session)?;
             let given = (session.party() == 0).then_some(&SECRETS[..]);
             let x = engine.input(0, SECRETS.len(), given)?;
-            Ok([engine.export(&x)?, engine.key_test()?.to_vec()].concat())
+            Ok([engine.export(&x)?, engine.origin()?.to_vec()].concat())
         });
         kept.shares = Arc::new(shares.into_iter().map(Result::unwrap).collect());
         kept

@@ -115,8 +115,8 @@ fn cut_off(adds: fn(Option<usize>) -> u128) -> CutOff {
             let opened = catch_unwind(AssertUnwindSafe(|| {
                 session.set_mac_key(key, Some(&paths[me]))?;
                 let mut engine = engine(&session)?;
-                let (share, key_test) = shares[me].split_at(2 * 8 * SECRETS.len());
-                engine.test_stored_keys(key_test)?;
+                let (share, origin) = shares[me].split_at(2 * 8 * SECRETS.len());
+                engine.check_origin(origin)?;
                 if me == 1 {
                     starts.store(true, Ordering::SeqCst);
                 }
