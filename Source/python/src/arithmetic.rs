@@ -1,5 +1,7 @@
 //! Vector arithmetic modulo primes, and the NTT in SEAL's order.
 
+use std::cell::RefCell;
+
 use keyquorum_math::{CyclotomicTables, Domain, NttTables, Zq, ntt};
 use numpy::{PyArray1, PyReadonlyArray1, ToPyArray};
 use pyo3::prelude::*;
@@ -20,8 +22,25 @@ fn contiguous<'a>(a: &'a Words<'_>) -> PyResult<&'a [u64]> {
         .map_err(|_| usage("vectors must be contiguous: use numpy.ascontiguousarray"))
 }
 
+/// Fields that are kept: a test for primality takes as long as some thousand products.
+const KEPT: usize = 64;
+
+/// The field of a prime, from those of earlier calls of this thread if it is among them.
 fn field(q: u64) -> PyResult<Zq> {
-    Zq::new(q).map_err(|e| usage(e.to_string()))
+    thread_local! {
+        static FIELDS: RefCell<Vec<Zq>> = const { RefCell::new(Vec::new()) };
+    }
+    FIELDS.with_borrow_mut(|fields| {
+        if let Some(found) = fields.iter().find(|f| f.modulus() == q) {
+            return Ok(found.clone());
+        }
+        let made = Zq::new(q).map_err(|e| usage(e.to_string()))?;
+        if fields.len() == KEPT {
+            fields.clear();
+        }
+        fields.push(made.clone());
+        Ok(made)
+    })
 }
 
 fn reduced(v: &[u64], q: u64) -> PyResult<()> {
