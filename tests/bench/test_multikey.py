@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,21 +13,17 @@ import pytest
 from bench.multikey import relinearisation, rgsw, scheme
 from bench.multikey.gadgets import GADGETS, Gadget
 from bench.multikey.relinearisation import EvaluationKey, evaluation_key
-from bench.multikey.ring import Ints, Ring, Words
+from bench.multikey.ring import Ints, Ring, Words, centred_binomial
 from bench.multikey.scheme import Ciphertext, Layout, Party, Product, Reference
+from bench.multikey.sets import QUICK
 from keyquorum import _engine
 from keyquorum.fhe import _arith, seal
-from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext as SealCiphertext
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext, write_ciphertext, write_secret_key
 from keyquorum.model.errors import ParameterError
 
-from tests.fhe.dealer import find_primes
-
 T, N = 65537, 1024
-PARAMETERS = ParameterSet(
-    "tiny-multikey", "bgv", N, (*find_primes(N * T, 45, 3), *find_primes(N * T, 46, 1)), T, security="none", source="tests"
-)  # fmt: skip
+PARAMETERS = QUICK
 RNG = np.random.default_rng()
 
 
@@ -139,6 +137,26 @@ def test_messages_are_polynomials() -> None:
     c = scheme.multiply(made.gadget, *(scheme.encrypt(made.reference, made.publics[i], m) for i, m in ((0, a), (1, b))))
     assert np.array_equal(scheme.decrypt(made.gadget, c, made.secrets), product)
     assert ring.modulus == T
+
+
+def test_errors_are_centred_binomial() -> None:
+    """Each line fails by chance in less than one of a million runs."""
+    size, bits = 1 << 18, 2 * 21
+    found = centred_binomial(size)
+    assert np.abs(found).max() <= 21 and abs(found.mean()) < 5 * (bits / 4 / size) ** 0.5
+    assert abs(found.var() / (bits / 4) - 1) < 5 * (2 / size) ** 0.5
+    share = np.bincount(found + 21, minlength=43)[16:27] / size
+    wanted = np.array([math.comb(bits, k) / 2**bits for k in range(16, 27)])
+    assert (np.abs(share - wanted) < 5.5 * (wanted / size) ** 0.5).all()
+
+
+def test_messages_are_read_exactly_also_at_half_the_modulus() -> None:
+    ring = keys().gadget.ring
+    numbers = [0, 1, ring.modulus - 1, *(ring.modulus // 2 + d for d in range(-2, 3)), *(int(x) for x in RNG.integers(0, 1 << 62, N - 8))]
+    words = np.array([[x % q for x in numbers] for q in ring.primes], dtype=np.uint64)
+    for some in (words, np.where(np.arange(N) < 8, words[:, -1:], words)):
+        wanted = [int(x) % T for x in _arith.crt_centred(np.ascontiguousarray(some), ring.primes)]
+        assert scheme.residues_modulo(ring, np.ascontiguousarray(some), T).tolist() == wanted
 
 
 class Seal:
@@ -263,11 +281,11 @@ def test_rows_of_rgsw_products(name: str, tmp_path: Path) -> None:
     made = keys(name)
     gadget, ring, secret = made.gadget, made.gadget.key_ring, made.parties[0].secret
     x, y = ring.ternary(), ring.ternary()
-    first = list(rgsw.encrypt_rows(gadget, secret, x))
+    first = list(islice(rgsw.encrypt_rows(gadget, secret, x), gadget.digits + 1))
     product, data = gadget.ring.mul(x[:3], y[:3]), {0: secret}
     with rgsw.StoredRows.write(tmp_path / "rows", gadget, rgsw.encrypt_rows(gadget, secret, y)) as rows:
         assert rows.row(3).shape == (len(ring.primes), 2, N)
-        for number in (0, 1, gadget.digits - 1, gadget.digits, 2 * gadget.digits - 1):
+        for number in (0, gadget.digits - 1, gadget.digits):
             found = rgsw.row_product(gadget, first[number], rows)
             assert np.array_equal(found, rgsw.row_product(gadget, first[number], rows, threads=2))
             weights = gadget.weights()[:3, number % gadget.digits]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from keyquorum import api
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import run_in_process
 from keyquorum.parties.context import PartyContext
+from keyquorum.sharing.rounding import rounding_length
+from keyquorum.sharing.shares import Shares
 
 from .test_multikey import PARAMETERS, RNG, N, T, keys, sums
 
@@ -67,6 +70,38 @@ def test_products_and_preprocessing() -> None:
     assert nothing is None and none is None and used and also_used, "to the receiver alone, and items are used once"
     assert np.array_equal(exact, message) and np.array_equal(flooded, message)
     assert 0 < sent[2] - sent[1] < (sent[1] - sent[0]) / 10
+
+
+def test_only_masked_words_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All phases are zero. What a party other than the receiver sees opened is uniform all the same, and no word comes twice."""
+    made, seen, original = keys(), list[tuple[int, Ints]](), Shares.run
+    parts = made.gadget.ring.at(1).uniform(3)
+    parts[:, 0] = 0
+    rest = scheme.phase(made.gadget, Ciphertext((0, 1), parts), made.secrets)
+    parts[:, 0] = made.gadget.ring.at(1).sub(np.zeros_like(rest), rest)
+    ciphertext = Ciphertext((0, 1), parts)
+    assert not scheme.integers(made.gadget, scheme.phase(made.gadget, ciphertext, made.secrets)).any()
+
+    def job(context: PartyContext) -> None:
+        items = joint.prepare(context, made.gadget)
+        context.session.compare("prepared", b"")
+        monkeypatch.setattr(Shares, "run", watched)
+        joint.decrypt_exactly(context, made.gadget, made.secrets[context.party], ciphertext, items=items)
+
+    def watched(shares: Shares, *arguments: Any, **more: Any) -> Ints:
+        opened = original(shares, *arguments, **more)
+        seen.append((shares.runs.context.party, opened.copy()))
+        return opened
+
+    run_in_process(api.in_process_committee(2, "semi"), job)
+    length = rounding_length(Q0, T, 2)
+    of_other = [opened for party, opened in seen if party == 1]
+    assert len(of_other) == 2 and not of_other[1].size, "one opening, and nothing at the end"
+    words, carry = of_other[0][:N] & ((1 << length) - 1), of_other[0][N:] & 1
+    assert len(np.unique(words)) == N and words.max() >> (length - 1) == 1
+    bins = np.bincount(words >> (length - 4), minlength=16)
+    assert ((bins - N / 16) ** 2).sum() / (N / 16) < 57, "by chance once in a million times (15 degrees of freedom)"
+    assert abs(2 * int(carry.sum()) - carry.size) < 5 * carry.size**0.5, "masked bits"
 
 
 @pytest.mark.parametrize(("protocol", "size", "text"), [

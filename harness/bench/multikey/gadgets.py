@@ -7,7 +7,6 @@ divided by P. Bits: weights 2^j for j < log2 Q, as paper 001 has them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -97,7 +96,7 @@ class Gadget(ABC):
         totals = [np.zeros((len(ring.primes), *row.shape[2:]), dtype=np.uint64) for row in rows]
 
         def part(place: tuple[int, int]) -> tuple[int, list[Words]]:
-            return place[0], list(self._part(digits, rows, *place))
+            return place[0], self._part(digits, rows, *place)
 
         with ThreadPoolExecutor(threads) as pool:
             for i, sums in pool.map(part, parts) if threads > 1 else map(part, parts):
@@ -105,19 +104,22 @@ class Gadget(ABC):
                     total[i] = _engine.addmod(total[i].reshape(-1), sum_.reshape(-1), ring.primes[i]).reshape(sum_.shape)
         return totals
 
-    def _part(self, digits: Digits, rows: tuple[Rows, ...], i: int, first: int) -> Iterator[Words]:
+    def _part(self, digits: Digits, rows: tuple[Rows, ...], i: int, first: int) -> list[Words]:
         """The sums of a chunk of digits modulo prime ``i``."""
         q, n = self.key_ring.primes[i], self.ring.degree
         chunk = digits[first : first + CHUNK].astype(np.uint64)
         if self.digit_bits >= q.bit_length():
             chunk %= np.uint64(q)
-        transformed = tables(q, n).forward(chunk.reshape(-1)).reshape(chunk.shape)
-        for row in rows:
-            block = row[i, slice(first, first + CHUNK)]
-            shape = (len(block), *(1,) * (block.ndim - 2), n)
-            factors = np.broadcast_to(transformed.reshape(shape), block.shape)
-            products = _engine.mulmod(factors.reshape(-1), np.ascontiguousarray(block).reshape(-1), q).reshape(block.shape)
-            yield products.sum(axis=0, dtype=np.uint64) % np.uint64(q)
+        blocks = [row[i, slice(first, first + CHUNK)] for row in rows]
+        sums = [np.zeros(block.shape[1:], dtype=np.uint64) for block in blocks]
+        for j, digit in enumerate(chunk):  # one polynomial after another, which the cache holds
+            transformed = tables(q, n).forward(digit)
+            for block, total in zip(blocks, sums, strict=True):
+                for place in np.ndindex(total.shape[:-1]):
+                    total[place] += _engine.mulmod(transformed, np.ascontiguousarray(block[(j, *place)]), q)
+        for total in sums:
+            total %= np.uint64(q)
+        return sums
 
 
 class RnsGadget(Gadget):

@@ -28,7 +28,7 @@ from keyquorum.sharing.variants import Preprocessing
 
 from .gadgets import Gadget
 from .ring import Ints, Ring, Words
-from .scheme import Ciphertext, switch
+from .scheme import Ciphertext, residues_modulo, switch
 
 FLOODED_LEVEL = 2
 """Primes at which results are flooded: one does not hold noise that hides the noise of a ciphertext."""
@@ -88,8 +88,7 @@ def decrypt_flooded(context: PartyContext, gadget: Gadget, secret: Words, cipher
     for party in range(context.parties):
         if party != receiver:
             total = ring.add(total, _received(context, ring, party))
-    residues = (_arith.crt_centred(total, ring.primes) % gadget.t).astype(np.uint64)
-    return _arith.centred(residues, gadget.t)
+    return _arith.centred(residues_modulo(ring, total, gadget.t), gadget.t)
 
 
 def flooding_bits(ring: Ring, t: int, parties: int) -> int:

@@ -87,7 +87,8 @@ def noise_bound(gadget: Gadget, parties: int) -> float:
     the k^2 + k + 1 divisions by P their largest rounding error."""
     n, t, k = gadget.ring.degree, gadget.t, parties
     digits = 6.0 * t * n * k**2 * gadget.digits * 2.0**gadget.digit_bits * ERROR_DEVIATION / gadget.special
-    return digits + ((k**2 + k) * n + 1) * (t + 1) * (gadget.special > 1)
+    divisions = ((k**2 + k) * n + 1) * (t + 1) if gadget.special > 1 else 0
+    return float(digits + divisions)
 
 
 __all__ = ["EvaluationKey", "evaluation_key", "noise_bound", "relinearise", "weighted"]

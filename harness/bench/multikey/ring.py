@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from keyquorum import _engine
 from keyquorum.model.errors import ParameterError
-from keyquorum.sharing.randomness import uniform_trits, wipe
+from keyquorum.sharing.randomness import uniform_bits, uniform_trits, wipe
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -55,10 +55,11 @@ class Ring:
 
     def _each(self, f: Callable[..., Words], *arrays: Words) -> Words:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        wide = [np.broadcast_to(a, shape) for a in arrays]
         out = np.empty(shape, dtype=np.uint64)
         for i, q in enumerate(self.primes):
-            flat = [np.broadcast_to(a[i], shape[1:]).reshape(-1) for a in arrays]
-            out[i] = f(q, *flat).reshape(shape[1:])
+            for place in np.ndindex(shape[1:-1]):  # one polynomial after another, which the cache holds
+                out[(i, *place)] = f(q, *(np.ascontiguousarray(a[(i, *place)]) for a in wide))
         return out
 
     def ntt(self, a: Words) -> Words:
@@ -87,7 +88,10 @@ class Ring:
 
     def small(self, values: Ints) -> Words:
         """Integers [..., degree], below every prime in magnitude, in NTT form."""
-        return self.ntt(np.stack([np.where(values < 0, values + q, values).astype(np.uint64) for q in self.primes]))
+        residues = np.stack([(values + (values >> 63 & q)).view(np.uint64) for q in self.primes])
+        result = self.ntt(residues)
+        wipe(residues)
+        return result
 
     def uniform(self, *shape: int) -> Words:
         """Uniform polynomials, [primes, *shape, degree]: words of as many bits as a prime has, drawn again where they are not below it."""
@@ -103,10 +107,12 @@ class Ring:
         wipe(values)
         return result
 
-    def errors(self, factor: int, *shape: int) -> Words:
-        """Polynomials ``factor`` e with e centred binomial (21 + 21 bits), in NTT form. Private: callers wipe them."""
+    def errors(self, factor: int, *shape: int, message: Ints | None = None) -> Words:
+        """Polynomials ``factor`` e with e centred binomial (21 + 21 bits), in NTT form; ``message`` [N] is added to the first. Private: callers wipe them."""
         values = centred_binomial(int(np.prod(shape)) * self.degree)
         values *= factor
+        if message is not None:
+            values[: self.degree] += message
         result = self.small(values.reshape(*shape, self.degree))
         wipe(values)
         return result
@@ -122,16 +128,25 @@ def _uniform(q: int, size: int) -> Words:
 
 
 def centred_binomial(size: int) -> Ints:
-    """``size`` errors: a sum of 21 bits minus a sum of 21 bits."""
-    raw = np.frombuffer(bytearray(os.urandom(6 * size)), dtype=np.uint8).reshape(size, 2, 3)
-    raw[:, :, 2] &= (1 << (ERROR_BITS - 16)) - 1
-    bits = np.unpackbits(raw, axis=2)
-    sums = bits.sum(axis=2, dtype=np.int64)
-    result: Ints = sums[:, 0] - sums[:, 1]
-    for array in (raw, bits):
-        wipe(array)
-    wipe(sums)
+    """``size`` errors: a sum of 21 bits minus a sum of 21 bits, counted in both halves of a word at once, without tables."""
+    words = uniform_bits(size, 2 * ERROR_BITS).view(np.uint64)
+    words[:] = (words & np.uint64((1 << ERROR_BITS) - 1)) | (words >> np.uint64(ERROR_BITS)) << np.uint64(32)
+    words -= (words >> np.uint64(1)) & _everywhere(0x55555555)
+    words[:] = (words & _everywhere(0x33333333)) + ((words >> np.uint64(2)) & _everywhere(0x33333333))
+    words += words >> np.uint64(4)
+    words &= _everywhere(0x0F0F0F0F)
+    words += (words >> np.uint64(8)) + (words >> np.uint64(16))
+    words &= _everywhere(0xFF)
+    result: Ints = (words >> np.uint64(32)).view(np.int64)
+    words &= np.uint64(0xFF)
+    result -= words.view(np.int64)
+    wipe(words)
     return result
+
+
+def _everywhere(half: int) -> np.uint64:
+    """A word of two equal halves."""
+    return np.uint64(half << 32 | half)
 
 
 __all__ = ["ERROR_DEVIATION", "Ints", "Ring", "Words", "centred_binomial", "tables"]

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from keyquorum._engine import mulmod_scalar
 from keyquorum.fhe import _arith
 from keyquorum.fhe.seeds import SEED_BYTES, expand_a
 from keyquorum.model.errors import ParameterError
@@ -128,10 +129,9 @@ def encrypt(reference: Reference, public: PublicKey, message: Ints, layout: Layo
     if message.shape != (ring.degree,):
         raise ParameterError(f"a message has {ring.degree} coefficients, not {message.shape}: fill it up with zeros")
     key = np.stack([public.b[data, 0], reference.a[data, 0]], axis=1)
-    v, errors = ring.ternary(), ring.errors(t, 2)
+    v, errors = ring.ternary(), ring.errors(t, 2, message=_arith.centred((message % t).astype(np.uint64), t))
     parts = ring.add(ring.mul(key, v[:, None, :]), errors)
     wipe(v, errors)
-    parts[:, 0] = ring.add(parts[:, 0], ring.small(_arith.centred((message % t).astype(np.uint64), t)))
     return Ciphertext((public.index,), parts, layout)
 
 
@@ -229,12 +229,28 @@ def integers(gadget: Gadget, words: Words) -> _arith.Objects:
 
 def decrypt(gadget: Gadget, ciphertext: Ciphertext | Product, secrets: Secrets) -> Ints:
     """The message, coefficients centred modulo t, with the secrets of all its parties in one place: for checks. A committee decrypts by :mod:`.joint`."""
-    t = gadget.t
-    residues = (integers(gadget, phase(gadget, ciphertext, secrets)) % t).astype(np.uint64)
-    return _arith.centred(residues, t)
+    ring, t = gadget.ring.at(ciphertext.level), gadget.t
+    return _arith.centred(residues_modulo(ring, ring.intt(phase(gadget, ciphertext, secrets)), t), t)
+
+
+def residues_modulo(ring: Ring, coefficients: Words, t: int) -> Words:
+    """Coefficients [primes, N], as integers centred modulo Q, modulo t. x is the sum of d_i Q/q_i - v Q, for d_i = x (Q/q_i)^-1 mod q_i and v the sum of d_i / q_i, rounded:
+    in floating point, unless some coefficient is so near to Q/2 that this would not decide."""
+    total, quotient = np.zeros(ring.degree, dtype=np.uint64), np.zeros(ring.degree)
+    for x, q in zip(coefficients, ring.primes, strict=True):
+        cofactor = ring.modulus // q
+        d = mulmod_scalar(x, pow(cofactor, -1, q), q)
+        total += d % np.uint64(t) * np.uint64(cofactor % t) % np.uint64(t)
+        quotient += d.astype(np.float64) / q
+    if np.abs(quotient % 1 - 0.5).min() < 2.0**-40:
+        exact: Words = (_arith.crt_centred(coefficients, ring.primes) % t).astype(np.uint64)
+        return exact
+    total += np.rint(quotient).astype(np.uint64) * np.uint64(-ring.modulus % t)
+    total %= np.uint64(t)
+    return total
 
 
 __all__ = [
     "Ciphertext", "Layout", "Party", "Product", "PublicKey", "Reference", "Secrets", "add", "decode", "decrypt", "encode", "encrypt", "extend", "integers",
-    "multiply", "phase", "places", "square", "switch", "zeros_of",
+    "multiply", "phase", "places", "residues_modulo", "square", "switch", "zeros_of",
 ]  # fmt: skip

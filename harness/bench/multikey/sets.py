@@ -16,6 +16,13 @@ BGV = ParameterSet(
 SMALL_BGV = load("bgv-8192")
 """N = 8192, four data primes and a special prime, t = 65537: for the bit gadget, whose keys are large."""
 
+QUICK = ParameterSet(
+    "mk-bgv-1024", "bgv", 1024, (35180479707137, 35180748146689, 35182090344449, 70368073062401), 65537, security="none",
+    source="multi-key baseline: INSECURE, to see whether it runs",
+)  # fmt: skip
+SETS = {chosen.name: chosen for chosen in (BGV, SMALL_BGV, QUICK)}
+"""Sets whose keys are made, by name."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -29,6 +36,25 @@ class Shape:
     def of(parameters: ParameterSet) -> Shape:
         """The form of a set whose keys are made."""
         return Shape(parameters.name, parameters.ring_degree, parameters.levels)
+
+    def ciphertext(self, polynomials: int) -> int:
+        """Bytes of a ciphertext: k + 1 polynomials of k parties, 2 k as pairs, 2 under a joint key."""
+        return 8 * polynomials * self.ring_degree * self.levels
+
+    @property
+    def public_key(self) -> int:
+        """Bytes of the public key of a party, a row a digit."""
+        return 8 * self.levels * (self.levels + 1) * self.ring_degree
+
+    @property
+    def evaluation_key(self) -> int:
+        """Bytes of the evaluation key of a party: three rows a digit."""
+        return 3 * self.public_key
+
+    @property
+    def joint_key(self) -> int:
+        """Bytes of a joint relinearisation key, not seeded: two polynomials a digit."""
+        return 2 * self.public_key
 
 
 CKKS_SET2 = Shape("mk-ckks-set2", 16384, 7)
@@ -46,4 +72,4 @@ def check(parameters: ParameterSet) -> ParameterSet:
     return parameters
 
 
-__all__ = ["BGV", "CKKS_SET2", "SMALL_BGV", "Shape", "check"]
+__all__ = ["BGV", "CKKS_SET2", "QUICK", "SETS", "SMALL_BGV", "Shape", "check"]
