@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-ajax bench-toprf bench-lisss bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make build         .venv with the engine, and all that tests and documents need"
@@ -55,6 +55,7 @@ help:
 	@echo "make bench-dishonest  primitives of semi2k, semi, spdz2k and mascot, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make bench-verified  products and random bits of mal-rep-field, mal-rep-ring and mal-shamir, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make bench-paper004  sampling, conversion and keys beside the figures of GMPFHE"
+	@echo "make bench-multikey  multi-key BGV, each party with its own key, beside joint keys and paper 001 (FULL=1: all rows of RGSW products, larger committees)"
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties, beside figure 5 of the paper on a threshold OPRF"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ajax    keys of ajax53 for 3, 5, 7 and 9 parties beside the figures of Ajax"
@@ -184,6 +185,9 @@ bench-ajax: build
 
 bench-paper004: build
 	$(PY) -m bench.paper004
+
+bench-multikey: build
+	$(PY) -m bench.multikey $(if $(FULL),--full)
 
 parity: build
 	$(PY) -m bench.parity

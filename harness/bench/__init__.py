@@ -6,7 +6,7 @@ JOBS = {
     "exchanges": "decryption.exchanges", "parity": "parity.embedded", "primitives": "primitives", "paper004": "paper004",
     "toprf": "toprf.native", "toprf-legendre": "toprf.legendre", "toprf-lwe": "toprf.lwe", "toprf-block": "toprf.tfhe", "lisss": "toprf.lisss",
     "lisss-exact": "toprf.lisss", "gates-keygen": "baselines.toprf_lwe.gates", "gates-fill": "baselines.toprf_lwe.gates",
-    "gates-evaluate": "baselines.toprf_lwe.gates",
+    "gates-evaluate": "baselines.toprf_lwe.gates", "multikey": "multikey.decryption",
 }  # fmt: skip
 """Jobs of benchmarks, whose kinds begin with ``bench:``, and the modules that define them (:mod:`keyquorum.parties.jobs`)."""
 

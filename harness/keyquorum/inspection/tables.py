@@ -33,6 +33,7 @@ RESULTS = {
     "AES under a shared key (make bench-toprf)": ("system", "method", "protocol", "n", "ms", "mb", "per_s"),
     "a served committee (make bench-served)": ("protocol", "n", "parameters", "clients", "ciphertexts"),
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
+    "multi-key BGV (make bench-multikey)": ("workload", "reading", "parameters", "gadget", "parties"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),
 }
 """The first columns of every table of measurements."""

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from keyquorum.model import published as tables
 from keyquorum.model.committee import write_atomically
 
-from . import plots, published, published_bars
+from . import multikey, plots, published, published_bars
 from .committees import committee_table, committees
 from .data import OWN_TABLES, conditions, load, skipped, summary
 
@@ -46,7 +46,7 @@ def write_report(results: Path, output: Path) -> list[Path]:
     output.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     parts = ["<h1>KeyQuorum: measured results</h1>"]
-    for name, (title, make) in {"committees": ("Which committee, and what it costs", committees), **plots.PLOTS}.items():
+    for name, (title, make) in {"committees": ("Which committee, and what it costs", committees), **plots.PLOTS, **multikey.PLOTS}.items():
         made = make(table)
         if made is None:
             continue

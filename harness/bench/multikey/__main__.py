@@ -1,0 +1,93 @@
+"""Multi-key BGV, each party with a key of its own, beside paper 001 and beside joint keys: ``make bench-multikey``.
+
+W1 and W2 are additions and products without relinearisation, in all readings of tables 1 and 2 of paper 001 that its text allows; W2r relinearises. W3 is one row of an RGSW
+product (tables 3 and 4), W3all all rows (``--full``). Then bytes, keys and relinearised products of multi-key and joint keys, and decryption by the parties.
+All but decryption and the quorum's keys is one process. Every result is decrypted and compared.
+
+    python -m bench.multikey [--parties 2,10] [--workload W1,W2] [--full]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from keyquorum.fhe.parameters import ParameterSet
+
+from ..runner import CIRCUMSTANCES, Arguments, Bench, Options, Row
+from . import comparison, decryption, sets, workloads
+
+PARTIES = (2, 3, 4, 5, 8, 10, 16)
+MOST_OF_QUORUM, MOST_DECRYPTING = 5, 4
+"""Parties of committees that are measured without ``--full``: pairs of parties make their oblivious transfers, so the work grows as n^2."""
+BIT_PARTIES = (2, 3)
+"""Parties for which W2r is measured with the bit gadget, whose evaluation keys have 137 MB a party at N = 8192."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload, the parties (1: of RGSW products, which are under one key; 0: of table 6, all), a gadget and threads."""
+
+    workload: str
+    parties: int
+    gadget: str = "rns"
+    threads: int = 1
+
+
+def cases(options: Options) -> list[Case]:
+    """All that is measured."""
+    parties = PARTIES[:2] if options.quick else PARTIES
+    found = [Case(workload, k) for workload in ("W1", "W2", "W2r") for k in parties]
+    found += [Case("W2r", k, "bits") for k in (parties[:1] if options.quick else BIT_PARTIES)]
+    found += [Case("W3", 1, gadget, threads) for gadget, threads in (("rns", 1), ("rns", 2), ("bits", 1), ("bits", 2))]
+    found += [Case("W3all", 1, "bits")] if options.full else []
+    found += [Case("sizes", k) for k in parties] + [Case("table6", 0)]
+    found += [Case("comparison", k) for k in parties]
+    most = max(PARTIES) if options.full else MOST_DECRYPTING
+    return found + [Case("decryption", k) for k in parties if k <= most]
+
+
+def job(case: Case, options: Options) -> Iterator[Row]:
+    """The rows of a case."""
+    main: ParameterSet = sets.QUICK if options.quick else sets.BGV
+    small, k, runs = sets.QUICK if options.quick else sets.SMALL_BGV, case.parties, options.runs
+    if case.workload == "W1":
+        return workloads.additions(main, k, runs)
+    if case.workload == "W2":
+        return workloads.products(main, k, runs)
+    if case.workload == "W2r":
+        return workloads.relinearised_products(small if case.gadget == "bits" else main, case.gadget, k, runs)
+    if case.workload == "W3":
+        return workloads.rgsw_row(main, case.gadget, case.threads, runs)
+    if case.workload == "W3all":
+        return workloads.rgsw_all(main)
+    if case.workload == "sizes":
+        return comparison.sizes(main, k)
+    if case.workload == "table6":
+        return comparison.ckks_sizes()
+    if case.workload == "comparison":
+        return comparison.keys_and_products(main, k, runs, with_quorum=options.full or k <= MOST_OF_QUORUM)
+    return decryption.decryptions(main, k, runs)
+
+
+def failed(rows: Sequence[Row]) -> bool:
+    """Whether a decryption by parties is wrong; all other wrong results are errors."""
+    return any(row.get("wrong") for row in rows)
+
+
+OPTIONS: Arguments = {
+    "runs": {"type": int, "default": 5, "help": "runs that count, after one that does not (default 5)"},
+    "full": {"action": "store_true", "help": "also all rows of an RGSW product, and committees of up to 16 parties; hours"},
+    "quick": {"action": "store_true", "help": "an insecure set of N = 1024: whether it runs, not how fast; no table is written"},
+}
+COLUMNS = (
+    "workload", "reading", "parameters", "gadget", "parties", "threads", "quantity", "ours", "low", "high", "runs", "cpu_ms", "wrong", "table", "paper",
+    "ratio", *CIRCUMSTANCES, "command",
+)  # fmt: skip
+SHOWN = ("workload", "reading", "parameters", "gadget", "parties", "threads", "quantity", "ours", "cpu_ms", "table", "paper", "ratio", "wrong")
+BENCH = Bench(
+    "multikey", cases, job, COLUMNS, shown=SHOWN, axes=("workload", "parties"), options=OPTIONS, restricting=("runs", "quick"), failed=failed,
+)  # fmt: skip
+
+if __name__ == "__main__":
+    raise SystemExit(BENCH.main())
