@@ -44,9 +44,10 @@ def test_figures_with_macs() -> None:
 
 def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     rows = ajax.DECRYPTIONS.chosen(ajax.DECRYPTIONS._parser().parse_args([]))
-    assert len(rows) == 3 * 2 * 3 and {(r.parties, r.link) for r in rows} == {(n, link) for n in (2, 4, 14) for link in ("lan", "wan")}
+    assert len(rows) == 3 * 2 * 4 and {(r.parties, r.link) for r in rows} == {(n, link) for n in (2, 4, 14) for link in ("lan", "wan")}
     assert {(r.items, r.batch, r.protocol) for r in rows} == {(20_000, 20_000, "semi")}
     assert ajax.printed(2, "lan") == {
+        "ajax_bits": "100",
         "ajax_online_ms": "0.003",
         "ajax_total_ms": "0.855",
         "noah_online_ms": "242.44",
@@ -55,9 +56,9 @@ def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert ajax.printed(14, "wan")["ajax_total_ms"] == "54.499" and ajax.printed(4, "lan")["noah_total_ms"] == ""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
-    assert ajax.DECRYPTIONS.main(["--items", "300", "--only", "n=2 lan eta52"]) == 0
+    assert ajax.DECRYPTIONS.main(["--items", "300", "--only", "n=2 lan mask_open_one"]) == 0
     found = re.search(
-        r"ajax1: t=1 link=lan variant=round_mask_open parameters=lwe53-p16-eta52 online_ms=([\d.]+) total_ms=([\d.]+) bits=([\d.]+) wrong=0",
+        r"ajax1: t=1 link=lan variant=round_mask_open_one parameters=lwe53-p16-eta52 online_ms=([\d.]+) total_ms=([\d.]+) bits=([\d.]+) wrong=0",
         capsys.readouterr().out,
     )
     # 48 and 52 bits, and the latter take whole bytes

@@ -68,6 +68,8 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
     variants = [LweVariant(rounding, parameters, width, levels) for rounding, width, levels in shapes]
     variants.append(variant_for(committee, "round_ltz_circuit", parameters))
     assert variants[-1].triples == (protocol != "rep-field")
+    if protocol != "rep-field":
+        variants.append(variant_for(committee, "round_mask_open_one", parameters))
 
     def job(context: PartyContext) -> list[Any]:
         group = RoundingGroup.of(context, committee.threshold, 0)
@@ -79,7 +81,7 @@ def test_decryption_is_exact_at_the_borders(name: str) -> None:
         for variant in variants:
             material = variant.make(group, noise.size)
             assert [m.shape[1] for m in material] == [s.rows for s in variant.sections]
-            used = z_calm if variant.rounding == "round_mask_open" else z
+            used = z_calm if "mask_open" in variant.rounding else z
             results.append((variant.use(group, used, material), variant.use(group, used, material, 0)))
         return results
 
@@ -105,6 +107,14 @@ def test_tables_are_stored_with_their_bits_alone(name: str, width: int, levels: 
     variant = LweVariant("round_ltz_table", lwe_parameters(name), width, levels)
     assert 8 * packed_bytes(variant.sections, 1, 1024) == 1024 * (variant.parameters.ring_bits + tables)
     assert packed_bytes(variant.sections, 1, 1024) <= 2300 * 1024
+
+
+@pytest.mark.parametrize("protocol", ["spdz2k", "mal-rep-ring"])
+def test_a_number_that_one_party_takes_off_is_for_semi_honest_parties(protocol: str) -> None:
+    with pytest.raises(ParameterError, match=r"round_mask_open_one lets party 0 alone see a number.*: take round_mask_open, or round_ltz_circuit"):
+        variant_for(api.in_process_committee(3, protocol), "round_mask_open_one", lwe_parameters("lwe64-p2"))
+    with pytest.raises(ParameterError, match="takes additive shares, of which each party has one summand"):
+        variant_for(api.in_process_committee(3, "rep-field"), "round_mask_open_one", lwe_parameters("lwe64-p2"))
 
 
 @pytest.mark.parametrize("name", LWE_SETS)

@@ -3,6 +3,7 @@ bits as the papers say."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import stats
 from tests.protocols import EMULATE_RING, FIELDS, Q60, REPLICATED_RING, RING, SEMI_RING, SEMI_RING_4, Backend
 
 from .costs import below_ands
-from .running import run
+from .running import Outcome, run
 
 RNG = np.random.default_rng(11)
 RINGS = pytest.mark.parametrize("ring", [EMULATE_RING, REPLICATED_RING, SEMI_RING, SEMI_RING_4], ids=str)
@@ -119,6 +120,47 @@ def test_mask_open_fails_exactly_where_it_says(ring: Backend) -> None:
         arguments: dict[str, Any] = {"size": size, "l": ell, "j": j, "destination": to}
         out = run("round_mask_open_online", arguments, ring, shares=[*z, *r])
         assert np.array_equal(message(out.shares if to == "share" else out.personal[0], j), (messages + error) % 2**j)
+
+
+def opened_to_one(backend: Backend, z: Sequence[int], r: Sequence[int], ell: int, k: int, j: int, to: int | str) -> tuple[Outcome, Outcome]:
+    """Both runs of `round_mask_open_one`, of which the second has z less the output of the first."""
+    low = [[v % 2**ell for v in values] for values in (z, r)]
+    first = run("round_mask_open_one_ring_online", {"size": len(z), "l": ell}, backend.over(f"Z2^{ell}"), shares=[*low[0], *low[1]])
+    masked = first.personal[0] & (1 << ell) - 1
+    arguments: dict[str, Any] = {"size": len(z), "l": ell, "j": j, "destination": to, "x_at": 0, "at": len(z), "ring_length": k}
+    return first, run(
+        "round_mask_open_one_online", arguments, backend.over(f"Z2^{k}"), shares=[*(v - int(m) for v, m in zip(z, masked, strict=True)), *r]
+    )
+
+
+@RINGS
+@pytest.mark.parametrize("to", [1, "share"])
+def test_mask_open_to_one_gives_what_mask_open_gives(ring: Backend, to: int | str) -> None:
+    """With its errors. What party 0 sees is uniform, and nobody else sees anything; without masks it is not uniform."""
+    if ring is EMULATE_RING and to == 1:
+        to = 0
+    ell, k, j, size = 16, 20, 4, 2048
+    messages, e = RNG.integers(0, 2**j, size), RNG.integers(-200, 201, size)
+    z = [int(v) for v in (2**ell * messages + e + 2 ** (ell - 1)) % 2**k]
+    r = RNG.integers(0, 2**ell, size)
+    error = np.where(e + r < 0, -1, 0) + np.where(e + r >= 2**ell, 1, 0)
+    seen, out = opened_to_one(ring, z, r.tolist(), ell, k, j, to)
+    words = (out.shares if to == "share" else out.personal[int(to)]) % 2**k
+    assert np.any(error) and np.array_equal(words, ((messages + error) % 2**j) << (k - j))
+    others = [] if to == "share" else [(opened_to_one(ring, z, [0] * size, ell, k, j, to)[0], False)]
+    for calm, uniform in ((seen, True), *others):
+        places = np.bincount((calm.personal[0] & (1 << ell) - 1) >> 10, minlength=64)
+        assert (stats.chisquare(places).pvalue > 1e-6) == uniform
+        assert all(calm.personal[party].size == 0 for party in range(1, ring.parties)) and calm.public.size == 0
+
+
+@pytest.mark.parametrize("parties", [2, 4, 7])
+def test_mask_open_to_one_takes_a_hundred_bits_of_a_party(parties: int) -> None:
+    """48 + 52 bits in whole bytes: 104, for any number of parties; in two rounds. Party 0 sends 52 of them, and the receiver, party 1, 48."""
+    size = 100
+    seen, out = opened_to_one(Backend("semi2k", parties, RING, parties - 1), [0] * size, [0] * size, 48, 52, 4, 1)
+    assert seen.rounds + out.rounds == 2
+    assert 8 * (seen.sent + out.sent) == size * ((parties - 2) * 104 + 48 + 56)
 
 
 @pytest.mark.parametrize("backend", [EMULATE_RING, REPLICATED_RING, SEMI_RING, *FIELDS], ids=str)

@@ -194,7 +194,7 @@ def test_tables_beside_ajax(figures: ModuleType, tmp_path: Path) -> None:
     assert figures.main() == 0
     text = (tmp_path / "results" / "README.md").read_text()
     assert "| `shamir` | 3 | local | 1.5 | 11.5 | 17.6 | 1.42 GB | 0.21 GB | 99 |" in text and "| `shamir` | 5 | local | 1.5 | 11.5 | – |" in text
-    assert "| 1 | lan | `round_mask_open` | `lwe53-p16-eta52` | 104.2 | 0.005 | 0.015 | 0.003 | 0.855 | 242.44 |" in text
+    assert "| 1 | lan | `round_mask_open_one` | `lwe53-p16-eta52` | 104.2 | 100, 128 implemented | 0.005 | 0.015 | 0.003 | 0.855 | 242.44 |" in text
     assert "| 0.005 (started under load) |" in text and "| `rep-field`, noise_method=carry | 3 | 5.3 |" in text
 
 

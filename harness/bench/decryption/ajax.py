@@ -48,11 +48,16 @@ LINKS = {"lan": "LAN", "wan": "WAN"}
 BATCH = 20_000
 PIECES = {14: 5_000}
 """Ciphertexts at a time where the parties on this host are many: 20,000 take 330 MB of each."""
-SHAPES = (("round_mask_open", "lwe53-p16-eta52"), ("round_mask_open", "lwe53-p16"), ("round_ltz_circuit", "lwe53-p16"))
-"""Roundings and sets: the paper's with its ring of 2^52 and with ours of 2^62, and the exact one."""
+SHAPES = (
+    ("round_mask_open_one", "lwe53-p16-eta52"),
+    ("round_mask_open", "lwe53-p16-eta52"),
+    ("round_mask_open", "lwe53-p16"),
+    ("round_ltz_circuit", "lwe53-p16"),
+)
+"""Roundings and sets: the paper's, which opens the masked phase to one party, and ours, which opens it to all, with its ring of 2^52 and with ours of 2^62; and the exact one."""
 PAPER = (("ajax", "Ajax"), ("noah", "Noah's Ark"))
 """Columns and the paper's names of its protocols."""
-PRINTED = tuple(f"{column}_{name}" for column, _ in PAPER for name in ("online_ms", "total_ms"))
+PRINTED = ("ajax_bits", *(f"{column}_{name}" for column, _ in PAPER for name in ("online_ms", "total_ms")))
 TAKEN = ("n", "variant", "parameters", "items", "rounds", "bits", "online_cpu_us", "offline_cpu_us", "wrong")
 """Columns of a measurement."""
 
@@ -96,8 +101,8 @@ def configurations(options: Options) -> list[Configuration]:
 
 
 def printed(parties: int, link: str) -> Row:
-    """The paper's online and total milliseconds for t + 1 = ``parties``, as printed; empty where it has none."""
-    found: Row = {}
+    """The paper's bits that a party sends, in theory and for any t, and its online and total milliseconds for t + 1 = ``parties``, as printed; empty where it has none."""
+    found: Row = {"ajax_bits": published.ajax_bits("theory")}
     for column, protocol in PAPER:
         row = next(
             r for r in published.load("002_table1_decryption")

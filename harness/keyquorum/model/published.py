@@ -102,3 +102,9 @@ def _cell(path: Path, line: int, column: str, text: str) -> Cell:
     if match is None:
         raise MalformedTableError(f"{path}, line {line}, column {column}: {text!r} is no number: correct it or leave it empty")
     return float(text) if match[1] or match[2] else int(text)
+
+
+def ajax_bits(kind: str) -> str:
+    """Bits that a party sends for a decryption by Ajax, for any number of parties: of its ``theory`` or its ``implementation``."""
+    found = next(row for row in load("002_sections2_4_communication") if row["protocol"] == f"Ajax ({kind})")
+    return str(found["online_bits_per_party"] or found["online_bits_per_threshold"])

@@ -6,17 +6,17 @@ import warnings
 
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.schemes import encryption_of
-from keyquorum.schemes.base import MASKED
+from keyquorum.schemes.base import MASKED, MASKED_ONE
 from keyquorum.schemes.keys import Parameters
 
 
 def warn_of_rounding(name: str, parameters: Parameters) -> None:
     """Warns with SecurityWarning where a rounding is chosen whose errors leak the secret."""
-    limit = encryption_of(parameters).texts.masked_limit(parameters) if name == MASKED else ""
+    limit = encryption_of(parameters).texts.masked_limit(parameters) if name in (MASKED, MASKED_ONE) else ""
     if not limit:
         return
     warnings.warn(
-        f"{MASKED} is sometimes wrong, and its errors tell a receiver of the noise, and so of the secret key: {limit}; round_ltz_circuit, the "
+        f"{name} is sometimes wrong, and its errors tell a receiver of the noise, and so of the secret key: {limit}; round_ltz_circuit, the "
         "default, is never wrong and tells nothing",
         SecurityWarning,
         stacklevel=3,

@@ -724,6 +724,34 @@ def round_mask_open_odd_ring_online(*, size: int, l: int, z: Segment | None = No
 
 
 @program
+def round_mask_open_one_online(
+    *,
+    size: int,
+    l: int,
+    j: int,
+    destination: int | Literal["all", "share"],
+    x: Segment | None = None,
+    r: Segment | None = None,
+    ring_length: int = 64,
+) -> Call:
+    """Decryption by mask-then-open to one party for t = 2^j, second of two runs, in Z_2^k: opens m from x = z - z'.
+
+    Offline rounds: ``0``
+    Online rounds: ``1 if destination != 'share' else 0``
+    """
+
+
+@program
+def round_mask_open_one_ring_online(*, size: int, l: int, z: Segment | None = None, r: Segment | None = None) -> Call:
+    """Decryption by mask-then-open to one party, first of two runs, in Z_2^l with z mod 2^l and a mask r < 2^l: opens z' = e + r mod 2^l to party 0
+    alone.
+
+    Offline rounds: ``0``
+    Online rounds: ``1``
+    """
+
+
+@program
 def round_mask_open_online(
     *,
     size: int,

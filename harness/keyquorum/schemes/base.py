@@ -43,6 +43,8 @@ EXACT = "round_ltz_circuit"
 """The rounding that is never wrong, which every scheme with roundings has."""
 MASKED = "round_mask_open"
 """A rounding that is sometimes wrong, with errors that depend on the noise."""
+MASKED_ONE = "round_mask_open_one"
+"""The same for LWE, with less to send."""
 
 
 class ErrorBound(Protocol):

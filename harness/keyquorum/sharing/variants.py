@@ -25,7 +25,7 @@ from .group import RoundingGroup
 Words = NDArray[np.uint64]
 Destination = int | Literal["all", "share"]
 """Who gets the result of a rounding: a member by its number, all members, or none of them, and it stays shared."""
-VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_flood")
+VARIANTS = ("round_ltz_circuit", "round_ltz_table", "round_mask_open", "round_mask_open_one", "round_flood")
 
 
 class Preprocessing(list[Unsigned]):

@@ -31,7 +31,7 @@ from keyquorum.model.links import parse
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties import PhaseReport, RunReport, run_processes
-from keyquorum.schemes.base import MASKED
+from keyquorum.schemes.base import MASKED, MASKED_ONE
 from keyquorum.schemes.seal.key import SealKeyInfo, load_seal_key
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.schemes.seal.precision import key_precision
@@ -43,7 +43,7 @@ from .programs import PROGRAMS, Setting
 
 SINGLES = 7
 """Consecutive decryptions of LWE in the measurement of a single one."""
-INEXACT = ("round_mask_open",)
+INEXACT = (MASKED, MASKED_ONE)
 """Roundings that may fail, with the probability in the header of the program: their wrong results are counted, and are no error."""
 
 

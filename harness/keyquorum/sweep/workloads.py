@@ -14,6 +14,7 @@ from keyquorum.fhe.lwe import LweCiphertexts, encrypt
 from keyquorum.fhe.seal_format import read_ciphertext, read_plaintext
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import encryption_of
+from keyquorum.schemes.base import MASKED, MASKED_ONE
 from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.keygen import make_lwe_key
 from keyquorum.schemes.lwe.phases import lwe_phases, phases_modulo_q
@@ -44,7 +45,7 @@ def noise_for(variant: LweVariant | LweFieldVariant, size: int, rng: np.random.G
     """Noise in the range that a rounding allows, a quarter of it at each end. The range ends at D/2, or at the bound that `round_flood` relies on.
     For `round_mask_open` the noise is +-D ``fraction``, or fresh (None) if ``fraction`` is 0."""
     p = variant.parameters
-    if variant.rounding == "round_mask_open":
+    if variant.rounding in (MASKED, MASKED_ONE):
         return rng.choice(np.array([-1, 1]), size) * int(p.delta * fraction) if fraction else None
     half = 1 << p.noise_bits if variant.rounding == "round_flood" else p.delta // 2 - p.margin
     noise = rng.integers(-half, half, size)

@@ -19,7 +19,7 @@ from keyquorum.model.domains import Domain, Sharing
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.outputs import save_file
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.base import Decrypted, EncryptedFile, Scheme, Words
+from keyquorum.schemes.base import MASKED, MASKED_ONE, Decrypted, EncryptedFile, Scheme, Words
 from keyquorum.schemes.keys import K, Plain, R
 from keyquorum.sharing.field_variant import FieldVariant, over_fields
 from keyquorum.sharing.group import RoundingGroup
@@ -28,6 +28,7 @@ from keyquorum.sharing.variants import PaddedOutput, Variant, combine, combine_m
 
 from .field_variant import FIELD, LweFieldVariant, field_variant, words_of_messages
 from .key import domain_of
+from .mask_open_one import mask_open_one
 from .phases import lwe_phases, phases_modulo_q
 from .variant import LweVariant, messages_of, padded_output
 
@@ -38,7 +39,7 @@ MOST_CIPHERTEXTS = 4096
 """Most LWE ciphertexts of a request: up to 64 MiB. Receivers send longer files in parts."""
 NUMBER = 8
 """Bytes of a message in JSON, at most: it has up to 16 bits."""
-NOISE_IN_VIEW = ("round_mask_open", "round_flood")
+NOISE_IN_VIEW = (MASKED, MASKED_ONE, "round_flood")
 """Roundings whose results depend on the noise."""
 SEAL_OPTIONS = {"galois_elements": "--step is for Galois keys of SEAL", "policy": "a policy is for CKKS"}
 
@@ -203,6 +204,8 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
         self.sharing(committee, parameters)
         if over_fields(committee):
             return field_variant(committee, rounding, parameters)
+        if rounding == MASKED_ONE:
+            return mask_open_one(committee, parameters)
         triples = rounding == "round_ltz_circuit" and committee.rounds_with_triples
         return LweVariant(rounding, parameters, width, levels, triples, kind_of(committee), committee.size)
 

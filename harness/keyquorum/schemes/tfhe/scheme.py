@@ -13,6 +13,7 @@ from keyquorum.model.domains import Sharing
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
+from keyquorum.schemes.base import MASKED, MASKED_ONE
 from keyquorum.schemes.keys import KeyMaterial
 from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.variant import LweVariant
@@ -23,8 +24,10 @@ from .key import TFHE_KEYS, TfheKeyInfo, sharing_of
 from .keygen import TfheRequest, generate
 from .texts import TfheTexts
 
+ERRS = "the noise of an evaluated ciphertext (2^49 of 2^59) makes it wrong once in about 1,200 decryptions, and its errors leak the secret"
 REFUSED = {
-    "round_mask_open": "the noise of an evaluated ciphertext (2^49 of 2^59) makes it wrong once in about 1,200 decryptions, and its errors leak the secret",
+    MASKED: ERRS,
+    MASKED_ONE: ERRS,
     "round_flood": "noise that hides 2^49 by 40 bits does not fit below 2^59",
 }
 """Roundings without use for ciphertexts that TFHE-rs evaluated, and why."""
