@@ -56,6 +56,7 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
     for protocol, parties in ((ADDITIVE, 2), (REPLICATED, 3), (WITH_MACS, 2)):
         rows.append(Configuration("round_flood", 8, 2, "lwe64-p16", protocol, parties, items or 4096))
     rows.append(Configuration("round_mask_open", 8, 2, "lwe64-p32", ADDITIVE, 2, items or 4096))
+    rows.append(Configuration("round_mask_open_one", 8, 2, "lwe64-p2", ADDITIVE, 4, items or 20000))
     for protocol, parties in [*committees, (SHAMIR, 3)]:
         for rounding in ("round_mask_open", "round_ltz_circuit"):
             rows.append(Configuration(rounding, 8, 2, "bfv-4096", protocol, parties, 5 * BATCH))

@@ -56,15 +56,15 @@ def ring_bits(domain: str) -> int:
 def shared_vectors(info: KeyInfo) -> tuple[SecretVector, ...]:
     """The secret vectors of a key of which subsets have shares. Raises ParameterError for a scheme without."""
     scheme = scheme_of(info)
-    require_shared(scheme)
+    require_shared(scheme, info.parameters.scheme.upper())
     return info.secrets[: scheme.subset_vectors]
 
 
-def require_shared(scheme: AnyScheme) -> None:
-    """Refuses a scheme of whose keys no shares for subsets are made. Raises ParameterError."""
+def require_shared(scheme: AnyScheme, name: str = "") -> None:
+    """Refuses a scheme of whose keys no shares for subsets are made. ``name``: of the scheme of a key, where it is known. Raises ParameterError."""
     if not scheme.subset_vectors:
         titles = ", ".join(scheme.title for scheme in schemes() if scheme.subset_vectors)
-        raise ParameterError(f"a key of {scheme.title}: shares for subsets are made of keys of {titles} alone: name another key")
+        raise ParameterError(f"a key of {name or scheme.title}: shares for subsets are made of keys of {titles} alone: name another key")
 
 
 def require_plain(committee: Committee) -> None:
