@@ -27,14 +27,16 @@ from keyquorum.schemes.subset_shares import check_subsets
 from keyquorum.serve.client import fetch, make_receiver
 from keyquorum.serve.kinds import Service
 
+from tests.long import LONG
 from tests.schemes.test_fhew import TINY
 from tests.serve.daemons import Threads
 
 from .test_subset_decryption import decrypt, encrypted, run
 
-LWE, COUNT = "lwe53-p16", 24
+LWE, COUNT = "lwe53-p16", 1000 if LONG else 24
 POOL = f"{LWE}-round_ltz_circuit"
 SUBSETS = ((0, 1, 2), (1, 3, 4))
+TRIED = tuple(combinations(range(5), 3)) if LONG else SUBSETS
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +65,12 @@ def fill(committee: Committee, numbers: Sequence[int], count: int) -> None:
     run(committee, api.pool_fill_job(committee, LWE, "round_ltz_circuit", count, parties=numbers))
 
 
-def test_lwe_by_two_subsets(five: Committee, tmp_path: Path) -> None:
-    """The same file by both, each with a pool of its own, to the first and to the last member."""
+def test_lwe_by_subsets(five: Committee, tmp_path: Path) -> None:
+    """The same file by two (with KEYQUORUM_LONG=1 all ten, 1,000 ciphertexts), each with a pool of its own, to the first and to the last member."""
     messages = np.random.default_rng(5).integers(0, 16, COUNT).tolist()
     path = encrypted(five, tmp_path, messages)
-    for numbers, receiver in zip(SUBSETS, (0, 4), strict=True):
+    for i, numbers in enumerate(TRIED):
+        receiver = numbers[-(i % 2)]
         with without_others(five, numbers):
             fill(five, numbers, COUNT)
             assert decrypt(five, path, numbers, receiver) == messages
@@ -75,12 +78,12 @@ def test_lwe_by_two_subsets(five: Committee, tmp_path: Path) -> None:
             assert {pool_status(pools_folder(five, party) / name) for party in numbers} == {(COUNT, COUNT)}
 
 
-def test_bfv_by_two_subsets(five: Committee, tmp_path: Path) -> None:
+def test_bfv_by_subsets(five: Committee, tmp_path: Path) -> None:
     """Without a pool: all 4096 coefficients."""
     values = np.random.default_rng(6).integers(-(1 << 15), 1 << 15, 4096)
     path, output = tmp_path / "x.ct", tmp_path / "x.plain"
     api.encrypt(five, "bfv", values.tolist(), path)
-    for numbers in SUBSETS:
+    for numbers in TRIED:
         output.unlink(missing_ok=True)
         with without_others(five, numbers):
             job = api.decrypt_job(five, "bfv", [path], numbers[1], [output], parties=numbers)
