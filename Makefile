@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
 
 help:
 	@echo "make build         .venv with the engine, and all that tests and documents need"
@@ -58,6 +58,7 @@ help:
 	@echo "make bench-multikey  multi-key BGV, each party with its own key, beside joint keys and paper 001 (FULL=1: all rows of RGSW products, larger committees)"
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties, beside figure 5 of the paper on a threshold OPRF"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
+	@echo "make bench-ghs     transforms modulo cyclotomic polynomials, and keys of GHS, beside the figures of GMPFHE; takes long"
 	@echo "make bench-ajax    keys of ajax53 for 3, 5, 7 and 9 parties beside the figures of Ajax"
 
 tools:
@@ -182,6 +183,9 @@ bench-verified: build
 
 bench-ajax: build
 	$(PY) -m bench.decryption.ajax keys
+
+bench-ghs: build
+	$(PY) -m bench.ghs
 
 bench-paper004: build
 	$(PY) -m bench.paper004

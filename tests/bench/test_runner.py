@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import JOBS, keygen, paper004, primitives, runner, tfhe
+from bench import JOBS, ghs, keygen, paper004, primitives, runner, tfhe
 from bench.decryption import ajax, decrypt, exactness, exchanges, latency
 from bench.multikey.__main__ import BENCH as MULTIKEY
 from bench.runner import Bench, Options, Row, one_of, write_table
@@ -22,7 +22,7 @@ from keyquorum.parties.jobs import PACKAGES, add_package, find_job
 
 ALL: list[Bench[Any]] = [
     *primitives.BENCHES.values(), ajax.KEYS_BENCH, ajax.DECRYPTIONS, decrypt.BENCH, exactness.BENCH, exchanges.BENCH, latency.BENCH, TOPRF, LISSS,
-    keygen.BENCH, paper004.BENCH, tfhe.BENCH, tfhe.RESULTS_BENCH, MULTIKEY,
+    keygen.BENCH, paper004.BENCH, ghs.BENCH, tfhe.BENCH, tfhe.RESULTS_BENCH, MULTIKEY,
 ]  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -84,9 +84,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows.write(folder / "bench" / f"{suite}.csv", made)
     (folder / "paper004.csv").write_text(PAPER_004)
     (folder / "toprf.csv").write_text(
-        "system,method,protocol,n,ms,mb,batch,link,busy\nnative,table,semi2k,2,4.2,0.0002,1,none,0.1\nnative,table,semi2k,2,9.9,0.1,1,rtt=1,0\n"
-        "H,table,ring,3,300,0.1,1,none,0\nlegendre,degree-2,ring,3,1,0.1,1,none,0\n"
+        "system,method,protocol,n,ms,mb,batch,link,busy,offline_ms\nnative,table,semi2k,2,4.2,0.0002,1,none,0.1,1\n"
+        "native,table,semi2k,2,9.9,0.1,1,rtt=1,0,1\nH,table,ring,3,300,0.1,1,none,0,1\nlegendre,degree-2,ring,3,1,0.1,1,none,0,1\n"
+        "native,circuit,semi2k,2,15,0.2,120,paper004-lan,0,36\nnative,circuit,semi2k,2,410,0.3,180,paper004-wan,0,54\n"
     )
+    (folder / "ghs.csv").write_text("what,parameters,seconds,busy\ntransform,ghs-28679,0.004,0.1\nkeys,ghs-28679,100,0\n")
     (folder / "ajax.csv").write_text("protocol,parties,noise,growth,seconds\nshamir,3,local,1.5,11.5\n")
     (folder / "ajax_decryption.csv").write_text("t,link,variant,parameters,online_ms,total_ms,busy\n3,lan,round_mask_open,lwe53-p16,0.005,0.02,0.1\n")
     return folder

@@ -63,7 +63,7 @@ def test_every_body_is_of_the_secrets(protocol: str, parties: int, noise: str, t
     info = material[0].info
     assert all(m.public == material[0].public and m.info == info for m in material) and isinstance(info, GhsKeyInfo) and info.noise == noise
     secrets = secrets_of(material)
-    assert len(secrets) == 2 and not np.array_equal(*secrets)
+    assert len(secrets) == 2 and not np.array_equal(secrets[0], secrets[1])
     for secret in secrets:
         assert (
             secret.size == SMALL.degree
@@ -112,7 +112,7 @@ def test_stored_keys_are_checked(tmp_path: Path) -> None:
     assert info.to_json() == load_key(members.key_folder(1, "k")).to_json() and sorted(info.files) == ["public.kqg", "switching.kqg"]
     assert (folder / "share-0.kqs").exists() and not (folder / "share-1.kqs").exists()
     scheme_of(info).check_public(folder, info)
-    assert "switching public key of GHS, ghs-1105, m = 1105" in examine(folder / "switching.kqg").lines[0]
+    assert "switching key of GHS, ghs-1105, m = 1105" in examine(folder / "switching.kqg").lines[0]
     with pytest.raises(ParameterError, match="keys of GHS encrypt nothing"):
         encryption_of(info)
     path = folder / "switching.kqg"

@@ -159,7 +159,7 @@ def degree_of(order: int) -> int:
 
 def parameters_from_json(data: Json) -> GhsParameters:
     """A parameter set from plain data, as :func:`dataclasses.asdict` gives it. Raises ParameterError."""
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    fields: Json = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
     try:
         if fields.get("scheme") != "ghs" or not all(isinstance(fields[name], str) for name in ("name", "source")):
             raise TypeError("scheme, name or source")

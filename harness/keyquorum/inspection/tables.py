@@ -34,6 +34,7 @@ RESULTS = {
     "a served committee (make bench-served)": ("protocol", "n", "parameters", "clients", "ciphertexts"),
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
     "multi-key BGV (make bench-multikey)": ("workload", "reading", "parameters", "gadget", "parties"),
+    "transforms and keys of GHS (make bench-ghs)": ("what", "parameters", "noise", "n", "link"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),
 }
 """The first columns of every table of measurements."""

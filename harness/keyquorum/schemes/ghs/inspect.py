@@ -17,7 +17,7 @@ def _key_file(candidate: Candidate) -> Report:
         checked = f"sha256, also of {METADATA}"
     p = found.parameters
     lines = [
-        f"{found.kind} public key of GHS, {p.name}, m = {p.order}, {p.polynomials(found.kind)} polynomials of {p.degree} values modulo {len(p.primes)} primes",
+        f"{found.kind} key of GHS, {p.name}, m = {p.order}, {p.polynomials(found.kind)} polynomials of {p.degree} values modulo {len(p.primes)} primes",
         f"of key {found.key_id}, masks from the seed {found.seed.hex()}",
     ]
     return Report(
