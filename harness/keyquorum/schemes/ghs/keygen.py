@@ -44,8 +44,14 @@ NOISE_BITS = 5
 """Secrets and both distributions of noise stay below 2^5 in absolute value."""
 BODIES = 1 << 20
 """Residues of the bodies in one run of `cyclo_switch_key`, at least those of one target."""
-SAMPLE_BYTES = {"gaussian": 170, "cbd": 40}
-"""Memory of a sample of noise while it is made, for each peer: bits, ANDs, and what makes them."""
+SAMPLE_ANDS = {"gaussian": 354, "cbd": 39}
+"""ANDs of a sample of noise, in the binary domain."""
+SAMPLE_BITS = 6
+"""Bits of a sample that are converted."""
+SAMPLE_ELEMENTS = {"gaussian": 800, "cbd": 84}
+"""Elements of a sample over a field: bits, products, and what makes them."""
+TRANSFERS, TRANSFER_BYTES = 1 << 23, 16
+"""Oblivious transfers that are in memory at a time, at most, and bytes of one."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +102,36 @@ class GhsRequest(KeyRequest):
         """Memory of the samples, of one prime and of a chunk, and the public files."""
         self.check_committee(committee)
         p, part = self.parameters, 8 * committee.share_parts
-        sampled = min(kind_of(committee).samples, self.values) * SAMPLE_BYTES[self.noise] * committee.size
         # samples with masks and what is opened of them; shares of a prime, twice while they grow, and their transforms
-        memory = PROCESS + LINK * (committee.size - 1) + self.values * (24 + 6 * part) + sampled + 12 * 8 * max(BODIES, p.digits * p.degree) + 64 * MB
+        memory = PROCESS + LINK * (committee.size - 1) + self.values * (24 + 6 * part) + 12 * 8 * max(BODIES, p.digits * p.degree) + 64 * MB
+        memory += _sampling_bytes(self, committee)
         return Needs(memory, p.residue_bytes * sum(map(p.residues, p.kinds)) + part * p.secrets * p.degree)
+
+
+def _chunk(request: GhsRequest, committee: Committee) -> int:
+    """Samples of noise that are made at a time."""
+    kind = kind_of(committee)
+    return kind.samples if request.noise == "cbd" or committee.ring_protocol is not None else kind.samples_of_products
+
+
+def _sampling_bytes(request: GhsRequest, committee: Committee) -> int:
+    """Memory of the samples that are made at a time, and of what makes them."""
+    part, made = 8 * committee.share_parts, min(request.values, _chunk(request, committee))
+    if committee.ring_protocol is None:
+        return SAMPLE_ELEMENTS[request.noise] * part * made
+    ands = SAMPLE_ANDS[request.noise]
+    memory = 3 * ands * 8 * kind_of(committee).packed_words(committee) * made // 64 + 4 * SAMPLE_BITS * part * made
+    if committee.capabilities.oblivious_transfer:
+        memory += TRANSFER_BYTES * min((ands + 3 * SAMPLE_BITS) * made * (committee.size - 1), TRANSFERS)
+    return memory
 
 
 def _noise(request: GhsRequest, committee: Committee) -> Call:
     """The program of all noise."""
-    size, kind = request.polynomials * request.parameters.degree, kind_of(committee)
+    size, chunk = request.polynomials * request.parameters.degree, _chunk(request, committee)
     method: Literal["bits", "arith"] = "arith" if committee.ring_protocol is None else "bits"
     if request.noise == "cbd":
-        return sample_cbd(size=size, method=method, chunk=kind.samples)
-    chunk = kind.samples if method == "bits" else kind.samples_of_products
+        return sample_cbd(size=size, method=method, chunk=chunk)
     return sample_gaussian(size=size, method=method, sigma_milli=3200, bits=40, tail=23, chunk=chunk)
 
 
