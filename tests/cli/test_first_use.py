@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from keyquorum import __version__, api
 from keyquorum.fhe import seal
+from keyquorum.fhe.ghs import SET_NAMES as GHS_SETS
 from keyquorum.fhe.lwe import FHEW_SETS, LWE_SETS, TFHE_SETS
 from keyquorum.model.committee import Committee
 from keyquorum.plans.pool_store import packed_bytes
@@ -111,6 +112,7 @@ def test_all_parameter_sets_are_listed(tmp_path: Path) -> None:
         *LWE_SETS,
         *TFHE_SETS,
         *FHEW_SETS,
+        *GHS_SETS,
         "prf-aes128",
         "prf-legendre127",
     }
