@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import seal
 from keyquorum.fhe.errors import SecurityWarning, UnknownParameterSetError
+from keyquorum.fhe.ghs import SET_NAMES as GHS_SETS
 from keyquorum.fhe.lwe_sets import FHEW_SETS, TFHE_SETS
 from keyquorum.fhe.parameters import MAX_BITS_TC128, ParameterSet, from_toml, list_parameter_sets, load
 from keyquorum.fhe.seal import context
@@ -30,7 +31,7 @@ def seal_id(parms_id: Any) -> bytes:
 
 def test_all_files_are_shipped() -> None:
     files = {path.stem for path in (ROOT / "params").glob("*.toml")}
-    assert files == {*SHIPPED, *TFHE_SETS, *FHEW_SETS}
+    assert files == {*SHIPPED, *TFHE_SETS, *FHEW_SETS, *GHS_SETS}
     assert {"ckks-8192-demo", "ckks-16384-bench", "bfv-8192", "bgv-8192"} <= files
 
 
