@@ -86,7 +86,7 @@ class GhsRequest(KeyRequest):
         kind = kind_of(committee)
         if committee.capabilities.adversary == "malicious":
             raise ParameterError(
-                f"{committee.protocol}: parties transform shares of GHS keys alone, and nothing would prove that they did: take a committee of semi, rep-field or shamir"
+                f"{committee.protocol}: parties transform shares of GHS keys alone, and nothing would prove that they did: take a semi-honest committee"
             )
         leaks = kind.lift_leaks(committee, self.values, kind.mask_bits(committee), LIFT_BITS, 1 << NOISE_BITS)
         if committee.capabilities.oblivious_transfer:
