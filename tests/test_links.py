@@ -39,16 +39,21 @@ ROUNDS = 10
 def test_profiles(name: str, rtt: float, mbit: float) -> None:
     link = parse(name)
     assert (link.rtt_ms, link.mbit, link.spec) == (rtt, mbit, name)
-    assert link.shape == (rtt / 1e3, mbit * 1_000_000)
+    assert link.shape == (rtt / 1e3, mbit * 1_000_000, False)
     assert name in link.describe()
+    shared = parse(f"{name},shared")
+    assert (shared.spec, shared.shape) == (f"{name},shared", (rtt / 1e3, mbit * 1_000_000, True))
+    assert shared.describe() == f"{link.describe()}, shared by the links of a party"
 
 
 @given(st.integers(0, 10_000), st.none() | st.integers(1, 1_000_000))
 def test_custom_links_are_read_back(rtt: int, mbit: int | None) -> None:
     link = Link(rtt, mbit)
     again = parse(link.spec)
-    assert again.shape == (rtt / 1e3, None if mbit is None else mbit * 1_000_000)
+    assert again.shape == (rtt / 1e3, None if mbit is None else mbit * 1_000_000, False)
     assert again.profile == ""
+    if mbit is not None:
+        assert parse(f"{link.spec},shared") == Link(rtt, mbit, shared=True) == parse(Link(rtt, mbit, shared=True).spec)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +69,10 @@ def test_custom_links_are_read_back(rtt: int, mbit: int | None) -> None:
         ("rtt=10001", "round trip is 0 to"),
         ("mbit=0", "bandwidth is"),
         ("mbit=inf", "bandwidth is"),
+        ("shared", "unknown link"),
+        ("shared,rtt=1", "unknown link"),
+        ("rtt=1,mbit=9,shared,shared", "unknown link"),
+        ("rtt=1,shared", "no bandwidth to share"),
     ],
 )
 def test_bad_links_are_refused(text: str, says: str) -> None:
@@ -72,14 +81,14 @@ def test_bad_links_are_refused(text: str, says: str) -> None:
 
 
 def test_the_engine_refuses_what_it_cannot_simulate() -> None:
-    for link in [(-1.0, None), (11.0, None), (0.1, 5)]:
+    for link in [(-1.0, None, False), (11.0, None, False), (0.1, 5, True)]:
         with pytest.raises(_engine.EngineError):
             _engine.local_sessions(2, 10.0, link)
 
 
 def test_sessions_of_one_process_have_the_link() -> None:
     """A round of all-to-all takes half a round trip: all messages are sent at the same time."""
-    sessions = _engine.local_sessions(3, 20.0, (0.04, None))
+    sessions = _engine.local_sessions(3, 20.0, (0.04, None, False))
 
     def one(session: _engine.Session) -> float:
         start = time.monotonic()
@@ -90,6 +99,19 @@ def test_sessions_of_one_process_have_the_link() -> None:
     with ThreadPoolExecutor(3) as pool:
         times = list(pool.map(one, sessions))
     assert min(times) >= ROUNDS * 0.019
+
+
+def test_peers_of_a_party_share_its_bandwidth(tmp_path: Path) -> None:
+    """Three peers send 150 kB each to party 0 at 8 Mbit/s, and it sends as much to each of them. Other work makes it slower only, so the bound is a
+    lower one: without sharing, a pair has 150 kB, which take 0.14 s."""
+
+    def job(context: PartyContext) -> RunReport:
+        with context.phase("messages"):
+            context.session.all_gather(bytes(150_000))
+        return context.report
+
+    for report in run_in_process(api.in_process_committee(4, "semi"), job, link="rtt=1,mbit=8,shared"):
+        assert report.phases[0].seconds >= (3 * 150_000 - 15_000) / 1e6
 
 
 def _rounds(link: str) -> list[RunReport]:
@@ -149,6 +171,8 @@ def test_links_of_jobs_are_checked(tmp_path: Path) -> None:
         run_processes(committee.folder, {**job, "link": 3})
     with pytest.raises(ParameterError, match="unknown link 'moon'"):
         api.keygen_job("key", api.load_parameters("bfv-4096"), backend="mp-spdz", link="moon")
+    with pytest.raises(ParameterError, match="relays of MP-SPDZ limit each pair"):
+        api.keygen_job("key", api.load_parameters("bfv-4096"), backend="mp-spdz", link="lan,shared")
     with pytest.raises(ParameterError, match="emulate is one process"):
         run_locally(ProgramRequest("sample_ternary", ("3", "64"), "emulate", link="lan"))
 

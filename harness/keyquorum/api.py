@@ -208,7 +208,7 @@ def _keygen_job(key: str, request: KeyRequest, place: Place) -> Json:
     check_name(key, "key name")
     scheme_of(request).check_backend(request.parameters, place.backend, place.link)
     request.check()
-    check_link(place.link)
+    check_link(place.link, place.backend)
     warn_all(request.warnings())
     return {"kind": "keygen", "key": key, **request.to_json(), **place.fields()}
 
@@ -459,7 +459,7 @@ def decrypt_job(
 ) -> Json:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
     committee = members_of(as_committee(committee), parties)
-    check_link(link)
+    check_link(link, backend)
     info = info_in(load_key_as(committee, key_folder(committee.whole, key)), committee)
     check_decryptions(committee, info, rounding)
     scheme = encryption_of(info)

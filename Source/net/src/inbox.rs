@@ -49,6 +49,7 @@ impl Inbox {
             limit,
             state: Mutex::new(State {
                 queues: (0..parties).map(|_| Queue::default()).collect(),
+                shared: None,
                 fatal: None,
                 lost: None,
                 owner_closed: None,
@@ -177,7 +178,7 @@ impl Inbox {
         let due = queue
             .pacer
             .as_mut()
-            .map(|pacer| pacer.last(message.wire, arrival))
+            .map(|pacer| pacer.last(message.wire, arrival, message.leaves))
             .transpose()
             .map_err(PushError::Ended)?;
         queue.bytes += cost;

@@ -1,13 +1,13 @@
 //! Parties in one process.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::one_line;
 use crate::frame::MAX_REASON;
 use crate::inbox::{Inbox, Message, PushError};
 use crate::receive::Receiver;
-use crate::shape::LinkShape;
+use crate::shape::{Bucket, LinkShape};
 use crate::{Counters, Length, NetError, Transport};
 
 /// Bound on the bytes queued from one party of this process.
@@ -20,6 +20,8 @@ pub struct LocalTransport {
     me: usize,
     inboxes: Vec<Arc<Inbox>>,
     receiver: Receiver,
+    /// Of everything that it sends, on simulated links that share their bandwidth.
+    egress: Option<Bucket>,
     closed: bool,
 }
 
@@ -38,8 +40,9 @@ pub fn shaped_local_mesh(
     timeout: Duration,
     shape: LinkShape,
 ) -> Result<Vec<LocalTransport>, NetError> {
-    let mesh = local_mesh(n, timeout);
-    for party in &mesh {
+    let mut mesh = local_mesh(n, timeout);
+    for party in &mut mesh {
+        party.egress = shape.is_shared().then(|| Bucket::new(shape));
         for peer in (0..n).filter(|peer| *peer != party.me) {
             let inbox = &party.receiver.inbox;
             inbox.shape(peer, shape, Duration::ZERO)?;
@@ -63,6 +66,7 @@ pub(crate) fn local_mesh_with_limit(
             me,
             inboxes: inboxes.clone(),
             receiver: Receiver::new(Arc::clone(own), n, timeout),
+            egress: None,
             closed: false,
         })
         .collect()
@@ -81,6 +85,7 @@ impl LocalTransport {
         let message = Message {
             payload: payload.to_vec(),
             wire: payload.len(),
+            leaves: (self.egress.as_mut()).map(|bucket| bucket.pass(payload.len(), Instant::now())),
         };
         match inbox.push(self.me, message, self.receiver.timeout) {
             Ok(()) => {

@@ -234,7 +234,12 @@ impl Connection {
                 Some(Event::Message(_)) if *discard => {}
                 // A full queue still takes all messages of this read; then no more is read.
                 Some(Event::Message(payload)) => {
-                    match inbox.deliver(peer, Message { payload, wire }) {
+                    let message = Message {
+                        payload,
+                        wire,
+                        leaves: None,
+                    };
+                    match inbox.deliver(peer, message) {
                         Ok(()) => {}
                         Err(PushError::Ended(error @ NetError::Internal { .. })) => {
                             inbox.peer_failed(peer, error);

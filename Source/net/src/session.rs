@@ -14,7 +14,7 @@ use crate::members::{Members, Peer};
 use crate::port::open_port;
 use crate::receive::Receiver;
 use crate::setup::{Links, SetupObserver, connect_all, end_all};
-use crate::shape::LinkShape;
+use crate::shape::{Bucket, LinkShape};
 use crate::stream::WriteError;
 use crate::{Counters, Length, NetError, Transport};
 
@@ -99,6 +99,8 @@ pub struct TlsTransport {
     parties: usize,
     receiver: Receiver,
     links: Option<Links>,
+    /// Of everything that it sends, on simulated links that share their bandwidth.
+    egress: Option<Bucket>,
     max_message: usize,
 }
 
@@ -136,10 +138,12 @@ impl TlsTransport {
             parties,
             receiver: Receiver::new(inbox, parties, config.io_timeout),
             links: Some(links),
+            egress: None,
             max_message: config.max_message,
         };
         if let Some(shape) = config.shape {
             calibrate(&mut this, shape)?;
+            this.egress = shape.is_shared().then(|| Bucket::new(shape));
             this.receiver.counters = Counters::new(parties);
         }
         Ok(this)
@@ -163,7 +167,9 @@ impl TlsTransport {
             return Err(NetError::internal("no connection to a peer that is open"));
         };
         let inbox = &self.receiver.inbox;
-        match stream.write_message(payload, self.receiver.timeout, &|| inbox.check_open(to)) {
+        let still_open = || inbox.check_open(to);
+        let timeout = self.receiver.timeout;
+        match stream.write_message(payload, timeout, &still_open, self.egress.as_mut()) {
             Ok(wire) => {
                 let counters = &mut self.receiver.counters;
                 counters.count_sent(to, payload.len(), wire)

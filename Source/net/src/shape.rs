@@ -1,9 +1,11 @@
-//! Simulated links: a delay and a token bucket for each direction between two parties.
+//! Simulated links: a delay and a token bucket for each direction between two parties. The links of a party can share a bucket for each
+//! direction instead ([`LinkShape::shared`]), like an interface with a limit.
 //!
 //! Shaping is done where messages arrive. A link delivers bytes at its rate once its bucket is empty, and all bytes a
 //! fixed delay later than they came. Nothing is lost or reordered, and no privileges are needed. The sender does not wait,
 //! as if it had an unbounded socket buffer. All functions here take the time as an argument and never read a clock.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::NetError;
@@ -22,6 +24,7 @@ const SLOWEST_LINK: u64 = 100_000;
 pub struct LinkShape {
     round_trip: Duration,
     bits_per_second: Option<u64>,
+    shared: bool,
 }
 
 impl LinkShape {
@@ -49,7 +52,23 @@ impl LinkShape {
         Ok(Self {
             round_trip,
             bits_per_second,
+            shared: false,
         })
+    }
+
+    /// The same link, whose bandwidth is that of all links of a party together, in each direction.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self {
+            shared: true,
+            ..self
+        }
+    }
+
+    /// Whether the links of a party share the bandwidth.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.shared
     }
 
     /// Time from sending a small message to getting a small answer.
@@ -65,51 +84,25 @@ impl LinkShape {
     }
 }
 
-/// One direction of a simulated link.
-#[derive(Clone, Debug)]
-pub(crate) struct Pacer {
-    delay: Duration,
+/// Token bucket, in its form as a virtual clock.
+#[derive(Debug)]
+pub(crate) struct Bucket {
     bits_per_second: Option<u64>,
-    /// When the link has passed on all bytes that came.
+    /// When all bytes that came have passed.
     free_at: Option<Instant>,
-    /// Bytes of the message under way that were paced already.
-    paced: usize,
 }
 
-impl Pacer {
-    /// A direction of a link of this shape, over a path that has a round trip of `path` by itself.
-    pub(crate) fn new(shape: LinkShape, path: Duration) -> Self {
+impl Bucket {
+    /// A full bucket with the bandwidth of this shape.
+    pub(crate) fn new(shape: LinkShape) -> Self {
         Self {
-            delay: shape.round_trip.saturating_sub(path) / 2,
             bits_per_second: shape.bits_per_second,
             free_at: None,
-            paced: 0,
         }
     }
 
-    /// Notes that of the message under way `bytes` in all have come by `now`.
-    pub(crate) fn part(&mut self, bytes: usize, now: Instant) -> Result<(), NetError> {
-        self.more(bytes, now)?;
-        self.paced = bytes;
-        Ok(())
-    }
-
-    /// The message under way, of `bytes` in all, is complete: returns when the link delivers it.
-    pub(crate) fn last(&mut self, bytes: usize, now: Instant) -> Result<Instant, NetError> {
-        let passed = self.more(bytes, now)?;
-        self.paced = 0;
-        Ok(passed + self.delay)
-    }
-
-    /// Passes on the new bytes of a message under way, of which `bytes` in all have come.
-    fn more(&mut self, bytes: usize, now: Instant) -> Result<Instant, NetError> {
-        let new = bytes.checked_sub(self.paced);
-        let new = new.ok_or(NetError::internal("a message under way became shorter"))?;
-        Ok(self.pass(new, now))
-    }
-
-    /// Token bucket, in its form as a virtual clock: when the link has passed on `bytes` more that come `now`.
-    fn pass(&mut self, bytes: usize, now: Instant) -> Instant {
+    /// When `bytes` more that come `now` have passed.
+    pub(crate) fn pass(&mut self, bytes: usize, now: Instant) -> Instant {
         let Some(bits_per_second) = self.bits_per_second else {
             return now;
         };
@@ -123,6 +116,57 @@ impl Pacer {
     }
 }
 
+/// A bucket of several links.
+pub(crate) type SharedBucket = Arc<Mutex<Bucket>>;
+
+/// One direction of a simulated link.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    delay: Duration,
+    bucket: SharedBucket,
+    /// Bytes of the message under way that were paced already.
+    paced: usize,
+}
+
+impl Pacer {
+    /// A direction of a link of this shape, over a path that has a round trip of `path` by itself. `bucket`: of this link, or of several.
+    pub(crate) fn new(shape: LinkShape, path: Duration, bucket: SharedBucket) -> Self {
+        Self {
+            delay: shape.round_trip.saturating_sub(path) / 2,
+            bucket,
+            paced: 0,
+        }
+    }
+
+    /// Notes that of the message under way `bytes` in all have come by `now`.
+    pub(crate) fn part(&mut self, bytes: usize, now: Instant) -> Result<(), NetError> {
+        self.more(bytes, now)?;
+        self.paced = bytes;
+        Ok(())
+    }
+
+    /// The message under way, of `bytes` in all, is complete: returns when the link delivers it. `left`: when the sender's own bucket has
+    /// passed it on, if the message came earlier.
+    pub(crate) fn last(
+        &mut self,
+        bytes: usize,
+        now: Instant,
+        left: Option<Instant>,
+    ) -> Result<Instant, NetError> {
+        let passed = self.more(bytes, now)?;
+        self.paced = 0;
+        Ok(left.map_or(passed, |left| passed.max(left)) + self.delay)
+    }
+
+    /// Passes on the new bytes of a message under way, of which `bytes` in all have come.
+    fn more(&mut self, bytes: usize, now: Instant) -> Result<Instant, NetError> {
+        let new = bytes.checked_sub(self.paced);
+        let new = new.ok_or(NetError::internal("a message under way became shorter"))?;
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(bucket.pass(new, now))
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)] // a failed test may panic
 mod tests {
@@ -133,7 +177,11 @@ mod tests {
 
     fn pacer(ms: u64, mbit: Option<u64>) -> Pacer {
         let shape = LinkShape::new(Duration::from_millis(ms), mbit.map(|m| m * MBIT)).unwrap();
-        Pacer::new(shape, Duration::ZERO)
+        over(shape, Duration::ZERO)
+    }
+
+    fn over(shape: LinkShape, path: Duration) -> Pacer {
+        Pacer::new(shape, path, Arc::new(Mutex::new(Bucket::new(shape))))
     }
 
     #[test]
@@ -141,12 +189,12 @@ mod tests {
         let start = Instant::now();
         let mut link = pacer(20, Some(100));
         assert_eq!(
-            link.last(64, start).unwrap(),
+            link.last(64, start, None).unwrap(),
             start + Duration::from_millis(10)
         );
         let later = start + Duration::from_secs(1);
         assert_eq!(
-            link.last(64, later).unwrap(),
+            link.last(64, later, None).unwrap(),
             later + Duration::from_millis(10)
         );
     }
@@ -156,8 +204,8 @@ mod tests {
         let start = Instant::now();
         let shape = LinkShape::new(Duration::from_millis(20), None).unwrap();
         let due = |path| {
-            Pacer::new(shape, Duration::from_millis(path))
-                .last(1, start)
+            over(shape, Duration::from_millis(path))
+                .last(1, start, None)
                 .unwrap()
                 - start
         };
@@ -179,6 +227,7 @@ mod tests {
                         1_000_000
                     },
                     start,
+                    None,
                 )
                 .unwrap();
             let error = (due - start).abs_diff(Duration::from_millis(100 * i));
@@ -194,13 +243,36 @@ mod tests {
         let start = Instant::now();
         let mut link = pacer(0, Some(8)); // 1 MB a second
         let bucket = BUCKET_BYTES as usize;
-        assert_eq!(link.last(bucket, start).unwrap(), start);
-        let due = link.last(bucket, start).unwrap() - start;
+        assert_eq!(link.last(bucket, start, None).unwrap(), start);
+        let due = link.last(bucket, start, None).unwrap() - start;
         assert!(due.abs_diff(Duration::from_millis(15)) < Duration::from_micros(1));
         // However long it was idle.
         let later = start + Duration::from_secs(3600);
-        assert_eq!(link.last(bucket, later).unwrap(), later);
-        assert!(link.last(1000, later).unwrap() > later);
+        assert_eq!(link.last(bucket, later, None).unwrap(), later);
+        assert!(link.last(1000, later, None).unwrap() > later);
+    }
+
+    #[test]
+    fn links_that_share_a_bucket_have_the_bandwidth_of_one() {
+        let start = Instant::now();
+        let shape = LinkShape::new(Duration::ZERO, Some(80 * MBIT)).unwrap(); // 10 MB a second
+        assert!(!shape.is_shared() && shape.shared().is_shared());
+        let bucket = Arc::new(Mutex::new(Bucket::new(shape)));
+        let mut links = [(); 3].map(|()| Pacer::new(shape, Duration::ZERO, Arc::clone(&bucket)));
+        let mut due = start;
+        for link in &mut links {
+            due = due.max(link.last(1_000_000, start, None).unwrap());
+        }
+        let target = Duration::from_secs_f64((3e6 - BUCKET_BYTES as f64) / 1e7);
+        assert!((due - start).abs_diff(target) < Duration::from_micros(1));
+    }
+
+    #[test]
+    fn a_message_that_leaves_later_is_delivered_later() {
+        let start = Instant::now();
+        let leaves = start + Duration::from_millis(7);
+        let due = pacer(20, Some(100)).last(64, start, Some(leaves)).unwrap();
+        assert_eq!(due, leaves + Duration::from_millis(10));
     }
 
     #[test]
@@ -226,9 +298,9 @@ mod tests {
                 now += Duration::from_micros(wait_us);
                 total += bytes as u64;
                 under_way += bytes;
-                let expected = whole.last(bytes, now).unwrap();
+                let expected = whole.last(bytes, now, None).unwrap();
                 if complete {
-                    prop_assert_eq!(parts.last(under_way, now).unwrap(), expected);
+                    prop_assert_eq!(parts.last(under_way, now, None).unwrap(), expected);
                     under_way = 0;
                 } else {
                     parts.part(under_way, now).unwrap();

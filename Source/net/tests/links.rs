@@ -231,6 +231,65 @@ fn directions_do_not_share_a_bucket() {
     );
 }
 
+fn mesh_in_process(parties: usize, shape: LinkShape) -> Vec<Box<dyn Transport>> {
+    let mesh = shaped_local_mesh(parties, TIMEOUT, shape).unwrap();
+    mesh.into_iter().map(|party| Box::new(party) as _).collect()
+}
+
+fn boxed_over_tls(parties: usize, shape: LinkShape) -> Vec<Box<dyn Transport>> {
+    let mesh = mesh_over_tls(parties, shape);
+    mesh.into_iter().map(|party| Box::new(party) as _).collect()
+}
+
+/// From the start of all transfers until their receivers have them; every pair (from, to) is one message of so many bytes.
+fn transfers(mut mesh: Vec<Box<dyn Transport>>, pairs: &[(usize, usize)], bytes: usize) -> f64 {
+    let start = Instant::now();
+    let mut threads = Vec::new();
+    for (me, mut party) in mesh.drain(..).enumerate() {
+        let pairs = pairs.to_vec();
+        threads.push(thread::spawn(move || {
+            for (_, to) in pairs.iter().filter(|(from, _)| *from == me) {
+                party.send(*to, &vec![7; bytes]).unwrap();
+            }
+            for (from, _) in pairs.iter().filter(|(_, to)| *to == me) {
+                assert_eq!(party.recv(*from, bytes).unwrap(), vec![7; bytes]);
+            }
+            (Instant::now(), party)
+        }));
+    }
+    // The parties are kept until all are done.
+    let done: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+    let last = done.iter().map(|(at, _)| *at).max().unwrap();
+    (last - start).as_secs_f64()
+}
+
+/// Three peers of one party get the bandwidth of one link together, and as many that have nothing in common do not wait for each other. Lower
+/// bounds hold on a loaded machine too; the upper bound is the time of one link with room for other work.
+#[test]
+fn peers_share_the_bandwidth_of_a_party() {
+    let _alone = alone();
+    let (bytes, mbit) = (200_000, 8); // 0.2 s at 1 MB a second
+    let alone_at_least = (bytes as f64 - 15_000.0) / 1e6;
+    let together_at_least = (3.0 * bytes as f64 - 15_000.0) / 1e6;
+    let into = [(1, 0), (2, 0), (3, 0)];
+    let out = [(0, 1), (0, 2), (0, 3)];
+    let ring = [(0, 1), (1, 2), (2, 3), (3, 0)];
+    type Connect = fn(usize, LinkShape) -> Vec<Box<dyn Transport>>;
+    for connect in [mesh_in_process as Connect, boxed_over_tls] {
+        let shared = shape(1000, Some(mbit)).shared();
+        for pairs in [&into, &out] {
+            let seconds = transfers(connect(4, shared), pairs, bytes);
+            assert!(seconds >= together_at_least, "{pairs:?}: {seconds} s");
+        }
+        let one = (0..4).map(|_| transfers(connect(4, shared), &ring, bytes));
+        let best = one.fold(f64::INFINITY, f64::min);
+        assert!(
+            best >= alone_at_least && best < together_at_least,
+            "{best} s"
+        );
+    }
+}
+
 #[test]
 fn set_up_of_links_is_not_counted_and_all_pairs_are_shaped() {
     let _alone = alone();

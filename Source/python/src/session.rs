@@ -35,17 +35,18 @@ impl Session {
     }
 }
 
-/// A simulated link: round trip in seconds, bits a second in each direction (None: no limit).
-type Link = (f64, Option<u64>);
+/// A simulated link: round trip in seconds, bits a second in each direction (None: no limit), whether a party's links share the bandwidth.
+type Link = (f64, Option<u64>, bool);
 
-fn link_shape((round_trip, bits_per_second): Link) -> PyResult<LinkShape> {
+fn link_shape((round_trip, bits_per_second, shared): Link) -> PyResult<LinkShape> {
     let round_trip = Duration::try_from_secs_f64(round_trip)
         .map_err(|_| usage("the round trip of a link must be 0 or a positive number of seconds"))?;
-    LinkShape::new(round_trip, bits_per_second).map_err(network_error)
+    let shape = LinkShape::new(round_trip, bits_per_second).map_err(network_error)?;
+    Ok(if shared { shape.shared() } else { shape })
 }
 
 /// `n` sessions in this process, for tests and notebooks; drive each from a thread of its own. `link`: simulated between
-/// all of them, (round trip in seconds, bits a second or None).
+/// all of them, (round trip in seconds, bits a second or None, whether a party's links share them).
 #[pyfunction]
 #[pyo3(signature = (n, timeout=60.0, link=None))]
 fn local_sessions(
@@ -215,7 +216,7 @@ pub(crate) fn hello(
 impl Session {
     /// Connects to all other parties over mutual TLS 1.3 with pinned certificates. `peers`: (host, port, fingerprint) of
     /// every party, ours included; timeouts in seconds; `link`: simulated to all peers, the same at all parties, (round
-    /// trip in seconds, bits a second or None); `waiting`: called about ten times a second with the numbers of the parties that
+    /// trip in seconds, bits a second or None, whether a party's links share them); `waiting`: called about ten times a second with the numbers of the parties that
     /// are missing. What it raises ends the set-up, as Ctrl-C does; the others receive its text.
     #[staticmethod]
     #[pyo3(signature = (party, identity_path, peers, committee, context, listen=None, connect_timeout=30.0, io_timeout=120.0, link=None, waiting=None))]

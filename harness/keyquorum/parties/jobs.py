@@ -122,7 +122,7 @@ def link_of(job: Json) -> str:
         return ""
     if type(spec) is not str:
         raise KeyQuorumError("the job's link is no text: write the job file again")
-    check_link(spec)
+    check_link(spec, str(job.get("backend", "embedded")))
     return spec
 
 

@@ -64,7 +64,7 @@ class ProgramRequest:
         """Refuses unknown backends, and protocols that the backend does not have."""
         if self.backend not in BACKENDS:
             raise ParameterError(f"unknown backend {self.backend!r}: choose one of {', '.join(BACKENDS)}")
-        check_link(self.link)
+        check_link(self.link, self.backend)
         if self.interactive and self.backend != "embedded":
             raise ParameterError("-I is for the embedded engine: with mp-spdz write Player-Data/Input-P<i>-0")
         known = [p.name for p in PROTOCOLS.values() if self.backend == "embedded" or p.mp_spdz is not None]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::NetError;
-use crate::shape::Pacer;
+use crate::shape::{Pacer, SharedBucket};
 
 /// Bookkeeping charged for each queued message, so that empty messages are bounded as well.
 const MESSAGE_OVERHEAD: usize = 64;
@@ -17,6 +17,8 @@ pub(crate) struct Message {
     pub(crate) payload: Vec<u8>,
     /// Bytes that it took on the wire.
     pub(crate) wire: usize,
+    /// When it leaves the sender, if it was handed over earlier: within one process, on simulated links that share their bandwidth.
+    pub(crate) leaves: Option<Instant>,
 }
 
 /// Why a push was not taken.
@@ -72,6 +74,8 @@ pub(super) fn on_the_wire(bytes: usize) -> usize {
 
 pub(super) struct State {
     pub(super) queues: Vec<Queue>,
+    /// The bucket of all links, where they share their bandwidth.
+    pub(super) shared: Option<SharedBucket>,
     /// An abort or a protocol violation: ends everything at once.
     pub(super) fatal: Option<NetError>,
     /// A peer that vanished without a close or an abort: ends every wait.

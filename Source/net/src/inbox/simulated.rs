@@ -1,13 +1,13 @@
 //! Simulated links: messages are delivered later than they arrive.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Inbox;
 use super::queue::State;
 use crate::NetError;
-use crate::shape::{LinkShape, Pacer};
+use crate::shape::{Bucket, LinkShape, Pacer};
 
 impl Inbox {
     /// From now on messages of `from` arrive as over a link of this shape. `path` is the round trip without it.
@@ -22,7 +22,14 @@ impl Inbox {
                 .map_err(|_| NetError::internal("a wait of centuries"))?;
             self.lateness.store(nanoseconds.max(1), Ordering::Relaxed);
         }
-        self.lock().queue(from)?.pacer = Some(Pacer::new(shape, path));
+        let mut state = self.lock();
+        let new = || Arc::new(Mutex::new(Bucket::new(shape)));
+        let bucket = if shape.is_shared() {
+            Arc::clone(state.shared.get_or_insert_with(new))
+        } else {
+            new()
+        };
+        state.queue(from)?.pacer = Some(Pacer::new(shape, path, bucket));
         Ok(())
     }
 

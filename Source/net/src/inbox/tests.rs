@@ -15,6 +15,7 @@ fn missing_parts_blocked_a_message_without_a_queue_ends_the_session() {
     let message = || Message {
         payload: vec![1, 2, 3],
         wire: 3,
+        leaves: None,
     };
     // The message is not lost without an error.
     for refused in [inbox.push(2, message(), SOON), inbox.deliver(2, message())] {

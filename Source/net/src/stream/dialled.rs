@@ -14,10 +14,20 @@ use super::{
 use crate::NetError;
 use crate::frame::{Event, FrameParser, HEADER, Kind, MAX_BODY, frame, header};
 use crate::inbox::SLOWEST_LINK;
+use crate::shape::{BUCKET_BYTES, Bucket};
 use crate::tls::server_name;
 
 /// Bytes of plain text that are encrypted before they are written: whole TLS records, small enough for the cache.
 const PIECE: usize = 256 * 1024;
+
+/// Bytes that encryption adds to a record.
+const RECORD_OVERHEAD: usize = 22;
+
+/// A wait for the bucket that is shorter than this is left to the next piece: the system's timer is not finer.
+const SHORT_WAIT: Duration = Duration::from_micros(200);
+
+/// Longest wait for the bucket between two looks at the session.
+const LONG_WAIT: Duration = Duration::from_millis(50);
 
 /// How a write to a peer fails.
 #[derive(Debug)]
@@ -103,14 +113,18 @@ impl Dialled {
     }
 
     /// Sends one message. Whenever the peer accepts no bytes for a while, `still_open` decides whether to go on, up to
-    /// `timeout` without progress. Returns the bytes put on the wire.
+    /// `timeout` without progress. `egress`: a bucket that passes on what is sent; the call waits for it. Returns the bytes put on the wire.
     pub(crate) fn write_message(
         &mut self,
         payload: &[u8],
         timeout: Duration,
         still_open: &dyn Fn() -> Result<(), NetError>,
+        egress: Option<&mut Bucket>,
     ) -> Result<usize, WriteError> {
-        let mut pace = Pace::new(payload.len(), timeout, still_open);
+        let mut pace = Pace {
+            egress,
+            ..Pace::new(payload.len(), timeout, still_open)
+        };
         let mut wire = 0;
         let mut rest = payload;
         loop {
@@ -139,11 +153,13 @@ impl Dialled {
             return Err(WriteError::Io(ErrorKind::BrokenPipe.into()));
         }
         self.broken = true;
-        let (mut piece, mut rest) = body.split_at(body.len().min(PIECE - HEADER));
+        let most = pace.piece();
+        let (mut piece, mut rest) = body.split_at(body.len().min(most - HEADER));
         let header = header(kind, body.len()).map_err(WriteError::Ended)?;
         let mut head: &[u8] = &header;
         let mut wire = 0;
         loop {
+            pace.admit(head.len() + piece.len() + RECORD_OVERHEAD)?;
             while !(head.is_empty() && piece.is_empty()) {
                 // Accepts less than offered only when it changes keys.
                 let taken = self
@@ -163,7 +179,7 @@ impl Dialled {
                 self.broken = false;
                 return Ok(wire);
             }
-            (piece, rest) = rest.split_at(rest.len().min(PIECE));
+            (piece, rest) = rest.split_at(rest.len().min(most));
         }
     }
 
@@ -216,6 +232,10 @@ struct Pace<'a> {
     /// The peer has stalled then even with progress.
     last: Instant,
     still_open: &'a dyn Fn() -> Result<(), NetError>,
+    /// Passes on what is sent, on simulated links that share their bandwidth.
+    egress: Option<&'a mut Bucket>,
+    /// When the message was handed over: all of its bytes were there then.
+    start: Instant,
 }
 
 impl<'a> Pace<'a> {
@@ -224,12 +244,39 @@ impl<'a> Pace<'a> {
         timeout: Duration,
         still_open: &'a dyn Fn() -> Result<(), NetError>,
     ) -> Self {
-        let stalls_at = Instant::now() + timeout;
+        let start = Instant::now();
+        let stalls_at = start + timeout;
         Self {
             timeout,
             stalls_at,
             last: stalls_at + Duration::from_secs(len as u64 / SLOWEST_LINK),
             still_open,
+            egress: None,
+            start,
+        }
+    }
+
+    /// Bytes to write at once: through a bucket no more than it holds.
+    fn piece(&self) -> usize {
+        self.egress
+            .as_ref()
+            .map_or(PIECE, |_| BUCKET_BYTES as usize)
+    }
+
+    /// Waits until the bucket, if there is one, has passed on `bytes` more.
+    fn admit(&mut self, bytes: usize) -> Result<(), WriteError> {
+        let Some(bucket) = &mut self.egress else {
+            return Ok(());
+        };
+        let due = bucket.pass(bytes, self.start);
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if left < SHORT_WAIT {
+                self.moved();
+                return Ok(());
+            }
+            (self.still_open)().map_err(WriteError::Ended)?;
+            std::thread::sleep(left.min(LONG_WAIT));
         }
     }
 

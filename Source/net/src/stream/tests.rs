@@ -52,7 +52,12 @@ fn keys_are_changed_in_the_middle_of_a_stream() {
         let mut wire = 0;
         for len in lengths {
             wire += stream
-                .write_message(&vec![len as u8; len], Duration::from_secs(5), &|| Ok(()))
+                .write_message(
+                    &vec![len as u8; len],
+                    Duration::from_secs(5),
+                    &|| Ok(()),
+                    None,
+                )
                 .unwrap();
         }
         stream.finish(Kind::Close, b"", Duration::from_secs(1));
