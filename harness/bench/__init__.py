@@ -3,7 +3,8 @@
 from keyquorum.parties.jobs import add_package
 
 JOBS = {
-    "exchanges": "decryption.exchanges", "parity": "parity.embedded", "primitives": "primitives", "paper004": "paper004",
+    "exchanges": "decryption.exchanges", "parity": "parity.embedded", "primitives": "primitives", "paper004": "paper004.methods", "paper004-decrypt": "paper004.cnn",
+    "paper004-ands": "paper004.counts", "paper004-powers": "paper004.counts",
     "toprf": "toprf.native", "toprf-legendre": "toprf.legendre", "toprf-lwe": "toprf.lwe", "toprf-block": "toprf.tfhe", "lisss": "toprf.lisss",
     "lisss-exact": "toprf.lisss", "gates-keygen": "baselines.toprf_lwe.gates", "gates-fill": "baselines.toprf_lwe.gates",
     "gates-evaluate": "baselines.toprf_lwe.gates", "multikey": "multikey.decryption",

@@ -51,6 +51,8 @@ class Bench(Generic[C]):
     job: Callable[[C, Options], Iterable[Row]]
     columns: tuple[str, ...]
     reference: Callable[[], Iterable[str]] = tuple
+    summary: Callable[[Sequence[Row]], Iterable[str]] = lambda rows: ()
+    """Lines about all rows, printed in the end."""
     shown: tuple[str, ...] = ()
     """Columns of the printed lines; none: all columns but those of :data:`MACHINE`, and commits."""
     table: Callable[[Options], str] = lambda options: ""
@@ -117,7 +119,7 @@ class Bench(Generic[C]):
         except KeyQuorumError as error:
             fail(str(error))
             return 2
-        for line in self.reference():
+        for line in (*self.reference(), *self.summary(rows)):
             console.print(line, markup=False, soft_wrap=True)
         self._keep(rows, options)
         console.print(f"\nmachine: {platform.machine()}, {os.cpu_count()} cores, all parties on it")
@@ -127,7 +129,8 @@ class Bench(Generic[C]):
         """Writes the table if the options allow it."""
         path = options.output or RESULTS / f"{self.table(options) or self.name}.csv"
         usual = self._parser().parse_args([])
-        part = not self.key and any(getattr(options, name) != getattr(usual, name) for name in ("only", *self.axes, *self.restricting))
+        choices = (*self.restricting, *(() if self.key else ("only", *self.axes)))
+        part = any(getattr(options, name) != getattr(usual, name) for name in choices)
         poorer = self.beside_mp_spdz and options.checkout is None and path.exists()
         if self.columns and (options.output or (path.parent.is_dir() and not part and not poorer)):
             self.write(path, rows)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench.decryption import ajax, decrypt, exactness, exchanges, latency, tradeoff
+from bench.decryption import ajax, decrypt, exactness, exchanges, latency, throughput, tradeoff
 from bench.decryption.decrypt import configurations
 from bench.decryption.exactness import RECORDED, check, interval, judged, totals
 from bench.decryption.measure import Configuration, measure
@@ -44,7 +44,7 @@ def test_figures_with_macs() -> None:
 
 def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     rows = ajax.DECRYPTIONS.chosen(ajax.DECRYPTIONS._parser().parse_args([]))
-    assert len(rows) == 3 * 2 * 4 and {(r.parties, r.link) for r in rows} == {(n, link) for n in (2, 4, 14) for link in ("lan", "wan")}
+    assert len(rows) == 3 * 2 * 4 and {(r.parties, r.link) for r in rows} == {(n, link) for n in (2, 4, 14) for link in ("lan,shared", "wan,shared")}
     assert {(r.items, r.batch, r.protocol) for r in rows} == {(20_000, 20_000, "semi")}
     assert ajax.printed(2, "lan") == {
         "ajax_bits": "100",
@@ -58,7 +58,7 @@ def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     (tmp_path / "results").mkdir()
     assert ajax.DECRYPTIONS.main(["--items", "300", "--only", "n=2 lan mask_open_one"]) == 0
     found = re.search(
-        r"ajax1: t=1 link=lan variant=round_mask_open_one parameters=lwe53-p16-eta52 online_ms=([\d.]+) total_ms=([\d.]+) bits=([\d.]+) wrong=0",
+        r"ajax1: t=1 link=lan shared_link=yes variant=round_mask_open_one parameters=lwe53-p16-eta52 online_ms=([\d.]+) total_ms=([\d.]+) bits=([\d.]+) wrong=0",
         capsys.readouterr().out,
     )
     # 48 and 52 bits, and the latter take whole bytes
@@ -70,11 +70,29 @@ def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_latency_of_a_star() -> None:
-    (case,) = latency.BENCH.chosen(latency.BENCH._parser().parse_args(["--parties", "4", "--openings", "star"]))
-    row = latency.latency(replace(case, parties=3), 1)
-    pattern = r"latency: variant=round_ltz_table-8x2 protocol=semi2k n=3 openings=star link=rtt=1 rounds=5 ms=([\d.]+) least_ms=\1 most_ms=\1 cpu_ms_of_all=[\d.]+ runs=101 repeats=1 wrong=0"
+    (case,) = latency.BENCH.chosen(latency.BENCH._parser().parse_args(["--parties", "4", "--openings", "star", "--link", "rtt=1"]))
+    row = latency.latency(replace(case, parties=3), 1) | {"paper_ms": latency.paper_ms(4, 1)}
+    pattern = r"latency: variant=round_ltz_table-8x2 protocol=semi2k n=3 openings=star link=rtt=1 rounds=5 ms=([\d.]+) least_ms=\1 most_ms=\1 cpu_ms_of_all=[\d.]+ runs=101 repeats=1 wrong=0 cpu_party_ms=[\d.]+ storage_bytes=[\d.]+ paper_ms=8.483"
     assert re.fullmatch(pattern, latency.BENCH.line(row))
     assert float(str(row["ms"])) >= 5 * 0.5 * 0.95  # the delay of the links
+
+
+def test_pings_of_the_paper() -> None:
+    cases = latency.BENCH.chosen(latency.BENCH._parser().parse_args(["--macs"]))
+    assert {(c.parties, c.link, c.protocol) for c in cases} == {(n, link, "mascot") for n in (2, 4, 8, 16) for link in ("rtt=1", "rtt=10")}
+    assert [latency.paper_ms(n, ping) for n, ping in ((2, 1), (8, 10))] == ["", 55.49]
+    assert [line.split("round_trips=")[1][:4] for line in latency.slopes()] == ["5.24", "5.04", "3.64"]
+
+
+def test_rows_of_throughput() -> None:
+    cases = throughput.BENCH.chosen(throughput.BENCH._parser().parse_args([]))
+    assert len(cases) == 4 * 7 * 3 + 2 * 2 * 2 * 2 and throughput.paper_rate(4, 1) == 64319 and throughput.paper_rate(2, 1) == ""
+    (case,) = (c for c in cases if c.label == "mask-open semi n=4 ping=1 batch=1024")
+    assert case.configuration(None).items == 8192 and case.configuration(None).link == "rtt=1,mbit=1000,shared"
+    (row,) = throughput.job(replace(case, parties=2, batch=128), throughput.BENCH._parser().parse_args(["--items", "256"]))
+    assert (row["items"], row["rounds"], row["streams"], row["shared_link"]) == (256, 2, 1, "yes")
+    assert 0 < float(row["sustained_per_s"]) < float(row["per_s"]) and float(row["storage_bytes"]) == 8
+    assert float(row["online_us"]) * 128 >= 0.95 * 2 * 500, "two rounds of half a ping for each batch"
 
 
 def test_rows_of_exactness() -> None:

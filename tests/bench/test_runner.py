@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import JOBS, ghs, keygen, paper004, primitives, runner, tfhe
-from bench.decryption import ajax, decrypt, exactness, exchanges, latency
+from bench import JOBS, ghs, keygen, primitives, runner, tfhe
+from bench.decryption import ajax, decrypt, exactness, exchanges, latency, throughput
 from bench.multikey.__main__ import BENCH as MULTIKEY
+from bench.paper004.__main__ import BENCH as PAPER004
 from bench.runner import Bench, Options, Row, one_of, write_table
 from bench.toprf.__main__ import BENCH as TOPRF
 from bench.toprf.lisss import BENCH as LISSS
@@ -21,8 +22,8 @@ from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.parties.jobs import PACKAGES, add_package, find_job
 
 ALL: list[Bench[Any]] = [
-    *primitives.BENCHES.values(), ajax.KEYS_BENCH, ajax.DECRYPTIONS, decrypt.BENCH, exactness.BENCH, exchanges.BENCH, latency.BENCH, TOPRF, LISSS,
-    keygen.BENCH, paper004.BENCH, ghs.BENCH, tfhe.BENCH, tfhe.RESULTS_BENCH, MULTIKEY,
+    *primitives.BENCHES.values(), ajax.KEYS_BENCH, ajax.DECRYPTIONS, decrypt.BENCH, exactness.BENCH, exchanges.BENCH, latency.BENCH, throughput.BENCH, TOPRF, LISSS,
+    keygen.BENCH, PAPER004, ghs.BENCH, tfhe.BENCH, tfhe.RESULTS_BENCH, MULTIKEY,
 ]  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,7 +5,7 @@
 run. The paper used other hardware and a network of 1 Gbit/s with 1 ms, so the columns are no race.
 
 ``decryptions``: t + 1 = 2, 4 and 14 additive parties of a dishonest majority, over the paper's links, simulated: ``lan`` 1 ms and 1 Gbit/s, ``wan`` 100 ms
-and 100 Mbit/s. A batch of 20,000, as in the paper; times are for one ciphertext. ``total`` is online and offline time: the preprocessing of the same batch,
+and 100 Mbit/s, which the links of a party share (``shared_link``), as the paper limits the interface of a machine. A batch of 20,000, as in the paper; times are for one ciphertext. ``total`` is online and offline time: the preprocessing of the same batch,
 with its random bits, conversions and triples. The paper has a machine of 8 vCPU for every party, and ours share the cores of this host.
 
     python -m bench.decryption.ajax keys [--parties 3,5]
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from keyquorum.model import published
 from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR
+from keyquorum.model.links import SHARED
 from keyquorum.schemes.fhew.key import FhewKeyInfo
 from keyquorum.terminal.output import console, print_reports
 
@@ -93,7 +94,7 @@ def configurations(options: Options) -> list[Configuration]:
     """The decryptions. ``options.items``: all in one batch; None: as in the paper."""
     count = options.items or BATCH
     return [
-        Configuration(rounding, 8, 2, parameters, ADDITIVE, n, count, batch=count, piece=PIECES.get(n, 0), link=link)
+        Configuration(rounding, 8, 2, parameters, ADDITIVE, n, count, batch=count, piece=PIECES.get(n, 0), link=f"{link},{SHARED}")
         for n in (2, 4, 14)
         for link in LINKS
         for rounding, parameters in SHAPES
@@ -115,19 +116,19 @@ def printed(parties: int, link: str) -> Row:
 
 def row_of(case: Configuration, values: Row) -> Row:
     """A row of the table, from the values of :func:`.measure.measure`."""
-    online, offline = float(values["online_us"]) / 1e3, float(values["offline_us"]) / 1e3
+    online, offline, link = float(values["online_us"]) / 1e3, float(values["offline_us"]) / 1e3, case.link.removesuffix(f",{SHARED}")
     return {
-        "t": case.parties - 1, "link": case.link, **{name: values[name] for name in TAKEN}, "online_ms": round(online, 5),
-        "total_ms": round(online + offline, 5), **printed(case.parties, case.link),
+        "t": case.parties - 1, "link": link, "shared_link": "no" if link == case.link else "yes", **{name: values[name] for name in TAKEN}, "online_ms": round(online, 5),
+        "total_ms": round(online + offline, 5), **printed(case.parties, link),
     }  # fmt: skip
 
 
 KEYS_BENCH = Bench("ajax", lambda options: KEYS, key, KEY_COLUMNS, axes=("parties",), phases=PHASES)
 DECRYPTIONS = Bench(
-    "ajax1", configurations, lambda case, options: [row_of(case, measure(case))], ("t", "link", *TAKEN, "online_ms", "total_ms", *PRINTED, *CIRCUMSTANCES), table=lambda options: "ajax_decryption",
+    "ajax1", configurations, lambda case, options: [row_of(case, measure(case))], ("t", "link", *TAKEN, "online_ms", "total_ms", *PRINTED, "shared_link", *CIRCUMSTANCES), table=lambda options: "ajax_decryption",
     label=lambda case: case.label, restricting=("items",),
     options={"items": {"type": int, "help": f"decryptions of each row, in one batch; the table is not written then (default: {BATCH})"}},
-    shown=("t", "link", "variant", "parameters", "online_ms", "total_ms", "bits", "wrong", "busy", *PRINTED),
+    shown=("t", "link", "shared_link", "variant", "parameters", "online_ms", "total_ms", "bits", "wrong", "busy", *PRINTED),
 )  # fmt: skip
 
 if __name__ == "__main__":

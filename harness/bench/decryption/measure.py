@@ -71,6 +71,7 @@ def measure(row: Configuration, single: bool = False, noise: float = 0.0, runs: 
         "rounds_in_all": round(first["rounds_in_all"], 1),
         "bits_in_all": round(last["bits_in_all"], 1),
         "online_cpu_us": round(1e6 * sum(r["online_cpu"] for r in results) / items, 2),
+        "cpu_party_us": round(1e6 * max(r["online_cpu"] for r in results) / items, 2),
         "offline_cpu_us": round(1e6 * sum(r["offline_cpu"] for r in results), 2),
         "storage_bytes": round(first["storage"], 1),
         "offline_bytes": round(sum(r["offline_bytes"] for r in results)),

@@ -28,6 +28,7 @@ RESULTS = {
     "keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "growth"),
     "phases of keys of Ajax (make bench-ajax)": ("protocol", "parties", "noise", "phase"),
     "decryptions beside Ajax (python -m bench.decryption.ajax decryptions)": ("t", "link", "n", "variant"),
+    "throughput of decryption (python -m bench.decryption.throughput)": ("variant", "protocol", "n", "link", "shared_link"),
     "latency of a decryption": ("variant", "protocol", "n", "openings", "link"),
     "shares for subsets (make bench-lisss)": ("t", "T", "n", "share_ms"),
     "AES under a shared key (make bench-toprf)": ("system", "method", "protocol", "n", "ms", "mb", "per_s"),

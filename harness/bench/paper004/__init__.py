@@ -1,0 +1,1 @@
+"""Sampling, conversion, keys and decryption beside the figures of GMPFHE (params/published/004_*.csv)."""
