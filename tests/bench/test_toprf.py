@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from bench.toprf import runs
 from bench.toprf.__main__ import BENCH, Measurement, measure, measurements
 from keyquorum.inspection.tables import RESULTS
 
@@ -18,7 +21,29 @@ def test_a_line_and_a_row(method: str) -> None:
     )
     assert row["wrong"] == 0 and BENCH.columns[:7] == RESULTS["AES under a shared key (make bench-toprf)"]
     least = 160 if method == "table" else 1440
+    assert float(str(row["all_mb"])) == pytest.approx(2 * float(str(row["mb"])), rel=0.01), "both parties send as much"
     assert least <= float(str(row["mb"])) * 1e6 < 3 * least + 2000
+
+
+def test_what_is_made_ahead_is_spread_over_all_counted_runs() -> None:
+    """Two batches of triples, each made in one run and used in several: the mean of the runs, and not the last or the middle one."""
+    made = [40, 0, 0, 40, 0, 0, 0, 0, 0]  # bytes of each run; the first three are not counted
+    state = {"sent": 0, "offline": 0, "run": 0}
+
+    def stats() -> dict[str, int]:
+        return {"bytes_sent": state["sent"], "offline_bytes_sent": state["offline"], "offline_microseconds": 1000 * state["offline"], "rounds": 0}
+
+    def run() -> int:
+        ahead = made[min(state["run"], len(made) - 1)]
+        state.update(sent=state["sent"] + ahead + 7, offline=state["offline"] + ahead, run=state["run"] + 1)
+        return state["run"]
+
+    session: Any = SimpleNamespace(all_gather=lambda data: [data])
+    context: Any = SimpleNamespace(backend=SimpleNamespace(stats=stats), session=session, parties=1)
+    figures, last = runs.measured(context, lambda: runs.Once(run))
+    counted = figures["runs"]
+    assert last == counted + 3 and figures["sent"] == 7
+    assert figures["offline_sent"] == pytest.approx(40 / counted) and figures["offline"] == pytest.approx(0.04 / counted)
 
 
 def test_the_rows_of_a_default_run() -> None:

@@ -51,7 +51,7 @@ Half = NDArray[np.uint32]
 SET = gate_parameters("lwe32-p2-seed003")
 VECTOR = SecretVector(SET.domain, SET.dimension)
 ROWS = ((2, 2), (2, 3), (3, 5), (4, 7), (5, 8), (5, 10))
-"""(t, T) of figure 5."""
+"""Pairs (t, T) of our choice: the paper draws figure 5 without its pairs."""
 LARGEST, LARGEST_VECTOR = (8, 16), SecretVector("Z2^64", 1024)
 """(t, T) of a sharing of a key of lwe64-p2, of 52.7 MB at a party."""
 RUNS, LOCAL_RUNS, BATCH, EXACT_BATCH = 5, 201, 4096, 1024
@@ -200,7 +200,7 @@ class Case:
 
 
 def cases(options: Options) -> list[Case]:
-    """The pairs of figure 5, or the largest sharing."""
+    """The six pairs, or the largest sharing."""
     return [Case(*LARGEST, True)] if options.largest else [Case(*pair) for pair in ROWS]
 
 

@@ -37,7 +37,7 @@ SETS = {"H": "lwe32-p2-seed003", "H-128": "lwe32-p2"}
 
 @party_job("bench:toprf-lwe", {"parameters": str, "rounding": str})
 def toprf_lwe_job(context: PartyContext, job: Json) -> Json:
-    """The job ``bench:toprf-lwe``: a block several times under a new key of a set, by a rounding; medians of this party."""
+    """The job ``bench:toprf-lwe``: a block several times under a new key of a set, by a rounding; costs of this party, online medians and means of what is made ahead."""
     committee, p, forms = context.committee, gate_parameters(job["parameters"]), aes_forms()
     protocol = committee.ring_protocol
     if protocol is None:
@@ -51,7 +51,7 @@ def toprf_lwe_job(context: PartyContext, job: Json) -> Json:
     evaluator = Evaluator(context, group, forms, secret.words, own, kind, rounding)
     online: list[float] = []
     offline: list[float] = []
-    wrong, used, made = 0, dict[str, int](), dict[str, int]()
+    wrong, used, made = 0, dict[str, int](), list[int]()
     try:
         for _ in range(RUNS):
             common_start(context)
@@ -59,7 +59,7 @@ def toprf_lwe_job(context: PartyContext, job: Json) -> Json:
             tables.fill(1)
             masks.fill(evaluator.decryptions)
             offline.append(time.perf_counter() - start)
-            made = _since(context, before)
+            made.append(_since(context, before)["bytes_sent"])
             blocks = ShareVector()
             context.backend.run(protocol, BITS, signatures.sample_bits(size=BLOCK), shares=blocks, mode=Mode(keep=True))
             with tables.claimed(1, "a block") as items, masks.claimed(evaluator.decryptions, "a block") as claimed:
@@ -72,15 +72,16 @@ def toprf_lwe_job(context: PartyContext, job: Json) -> Json:
             inside = used.get("offline_microseconds", 0) / 1e6
             online.append(seconds - inside)
             offline[-1] += inside
+            made[-1] += used.get("offline_bytes_sent", 0)
             wrong += bool(_difference(context, protocol, blocks, keys, result).any())
     finally:
         for one in (tables, masks, evaluator):
             one.close()
     return {
         "online": statistics.median(online),
-        "offline": statistics.median(offline),
+        "offline": statistics.fmean(offline),
         "sent": used["bytes_sent"] - used.get("offline_bytes_sent", 0),
-        "offline_sent": made["bytes_sent"] + used.get("offline_bytes_sent", 0),
+        "offline_sent": statistics.fmean(made),
         "rounds": used["rounds"] - used.get("offline_rounds", 0),
         "runs": len(online),
         "wrong": wrong,

@@ -1,4 +1,4 @@
-"""Runs of a batch of evaluations at one party, several times: their medians."""
+"""Runs of a batch of evaluations at one party, several times: medians of what is online, means of what is made ahead."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ class Once(Generic[T]):
 
 
 def measured(context: PartyContext, once: Callable[[], Once[T]]) -> tuple[Json, T]:
-    """Medians of this party, and the result of the last run. Correlated randomness that is made inside a run counts as prepared."""
+    """Costs of a run at this party, and the result of the last one. Correlated randomness that is made inside a run counts as prepared. A run that finds some left
+    over makes none, and another makes some for several: seconds and bytes ahead are those of all counted runs together, divided by their number."""
     online: list[float] = []
-    offline: list[float] = []
+    offline: list[tuple[float, int]] = []
     began, runs = time.monotonic(), 0
     while True:
         prepared = once()
@@ -45,15 +46,15 @@ def measured(context: PartyContext, once: Callable[[], Once[T]]) -> tuple[Json, 
         # Of a small run the second is recorded, and the third is the first that is replayed. Large ones are not recorded.
         if runs > (3 if seconds < LONG_RUN else 1):
             online.append(seconds - inside)
-            offline.append(prepared.seconds + inside)
+            offline.append((prepared.seconds + inside, prepared.sent + last.get("offline_bytes_sent", 0)))
         done = len(online) >= MOST_RUNS or (len(online) >= FEW and time.monotonic() - began > LEAST_SECONDS)
         if all(context.session.all_gather(bytes([done]))[i] == b"\x01" for i in range(context.parties)):
             break
     figures = {
         "online": statistics.median(online),
-        "offline": statistics.median(offline),
+        "offline": statistics.fmean(seconds for seconds, _ in offline),
         "sent": last["bytes_sent"] - last.get("offline_bytes_sent", 0),
-        "offline_sent": prepared.sent + last.get("offline_bytes_sent", 0),
+        "offline_sent": statistics.fmean(sent for _, sent in offline),
         "rounds": last["rounds"] - last.get("offline_rounds", 0),
         "runs": len(online),
     }

@@ -72,7 +72,8 @@ def toprf_block_job(context: PartyContext, job: Json) -> Json:
 
 def measure_tfhe(protocol: str, parties: int) -> Row:
     """One block. ``ms``: TFHE-rs's evaluation and the decryption; ``mb``: what a party sends in the decryption; ``offline_ms``, ``offline_mb``: round keys and masks, without
-    the key generation of `bench.tfhe`; ``request_mb``: what the client sends."""
+    the key generation of `bench.tfhe`; ``request_mb``: what the client sends; ``answer_mb``: the result's file; ``all_mb``: what all
+    parties send in the decryption."""
     with tempfile.TemporaryDirectory(prefix="keyquorum-bench-") as name:
         folder = Path(name)
         committee = api.init(folder / "committee", parties, protocol)
@@ -100,6 +101,7 @@ def measure_tfhe(protocol: str, parties: int) -> Row:
             "ms": f"{1e3 * online:.2f}", "mb": f"{max(cost.bytes_sent for cost in decrypted) / 1e6:.6f}", "per_s": f"{1 / online:.4f}",
             "offline_ms": f"{1e3 * (encrypted + max(cost.seconds for cost in filled)):.2f}", "offline_mb": f"{max(cost.bytes_sent for cost in filled) / 1e6:.6f}",
             "rounds": decrypted[0].rounds, "runs": 1, "wrong": wrong, "request_mb": f"{os.path.getsize(request) / 1e6:.6f}", "bootstraps": bootstraps,
+            "answer_mb": f"{os.path.getsize(result) / 1e6:.6f}", "all_mb": f"{sum(cost.bytes_sent for cost in decrypted) / 1e6:.6f}",
         }  # fmt: skip
 
 
