@@ -127,7 +127,7 @@ def power_rows(asked: Asked) -> Iterator[Row]:
             results = run_processes(committee.folder, job, io_timeout=900)
         for phase in SAVED:
             cost = Cost.of([r[phase] for r in results], size)
-            row = base | {"row": f"powers up to 4, {phase}", "method": way, "wrong": sum(r["wrong"] for r in results)}
+            row: Row = base | {"row": f"powers up to 4, {phase}", "method": way, "wrong": sum(int(r["wrong"]) for r in results)}
             saved[way, phase, "time"], saved[way, phase, "bytes"] = cost.seconds, cost.sent_by_all
             yield compare(row, "us", cost.seconds, None)
             yield compare(row, "communication_kb", cost.sent, None, {"ours_all_parties": cost.sent_by_all, "sent_by_a_party": cost.sent})

@@ -204,7 +204,7 @@ class Relays:
 
     def __init__(self, link: Link, party: int, addresses: Mapping[int, Address], own: float | None = None) -> None:
         """``own``: the result of :func:`own_delay`, if known."""
-        rtt, rate = link.shape
+        rtt, rate, _ = link.shape
         lower = [j for j in addresses if j < party]
         taken = (own_delay() if own is None else own) if lower else 0.0
         self._relays = {j: Relay(addresses[j], max(0.0, rtt - taken) / 2, rate) for j in lower}
