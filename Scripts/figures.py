@@ -226,7 +226,11 @@ def verified() -> list[str]:
 
 def gmpfhe() -> list[str]:
     """The best methods, with the figures of GMPFHE where it has some."""
-    rows = [row for row in _rows("paper004") if row["best"] == "yes" and row["link"] == "none" and row["q_bits"] != "62" and row["table"] in "2345"]
+    rows = [
+        row
+        for row in _rows("paper004")
+        if row["best"] == "yes" and row.get("link", "none") == "none" and row.get("q_bits") != "62" and row["table"] in "2345"
+    ]
     if not rows:
         return []
     lines = [
@@ -494,7 +498,7 @@ def _of_benches() -> list[Row]:
             figure = f"{int(row['embedded_per_s']):,} a second (batch {int(row['items']):,}, CPU of a party {each:.1f} µs each; no added delay)"
             rows.append(("triples modulo 2^64", f"`{row['protocol']}`, {row['parties']}", figure, theirs))
     for row in _rows("paper004"):
-        if (row["best"], row["quantity"], row["link"]) == ("yes", "seconds", "none") and row["row"].startswith("key generation"):
+        if (row["best"], row["quantity"], row.get("link", "none")) == ("yes", "seconds", "none") and row["row"].startswith("key generation"):
             theirs = f"GMPFHE, other hardware: {row['paper']} s" if row["paper"] else "–"
             rows.append((row["row"], f"semi-honest, dishonest majority, {row['parties']}", f"{row['ours']} s", theirs))
     ratios = [float(row["ratio"]) for row in _rows("parity") if row["ratio"]]

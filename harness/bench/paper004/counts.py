@@ -120,7 +120,7 @@ def powers_job(context: PartyContext, job: Json) -> Json:
 def power_rows(asked: Asked) -> Iterator[Row]:
     """Section 4.3: time and bytes of the powers by both ways, online and offline, and what tuples save, beside the two percentages of the text."""
     size, saved = QUICK_BATCH if asked.quick else BATCH, dict[tuple[str, str, str], float]()
-    base: Row = {"table": "4.3", "cell": "powers", "best": "yes", "q_bits": 60, "batch": size} | asked.columns
+    base: Row = {"table": "4.3", "cell": "powers", "best": "yes", "q_bits": 60, "batch": size, **asked.columns}
     for way in POWERS:
         with committee_of(ADDITIVE, asked.parties) as committee:
             job = {"kind": "bench:paper004-powers", "way": way, "size": size, "repeats": asked.repeats, **asked.job}

@@ -116,7 +116,9 @@ def _rates(table: pd.DataFrame) -> pd.DataFrame:
 
 def _fixed_weight(table: pd.DataFrame) -> pd.DataFrame:
     """Whole vectors of the paper's own lengths, by the best method: results/paper004.csv."""
-    rows = [r for r in table.attrs.get("paper004", []) if (r["table"], r["quantity"], r["best"], r["link"]) == ("3", "seconds", "yes", "none")]
+    rows = [
+        r for r in table.attrs.get("paper004", []) if (r["table"], r["quantity"], r["best"], r.get("link", "none")) == ("3", "seconds", "yes", "none")
+    ]
     values = [float(r["ours"]) for r in rows]
     labels = [f"ours, {r['method']}, {ADDITIVE_RING}, one machine, length {r['row'].split()[-1]}" for r in rows]
     loaded = [float(r.get("busy") or 0) > IDLE_CORES for r in rows]
