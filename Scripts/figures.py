@@ -10,6 +10,7 @@ import statistics
 import sys
 from pathlib import Path
 
+from keyquorum.cnn.run import WAYS
 from keyquorum.model import published
 from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED, RING_WITH_MACS
 from keyquorum.model.idle import IDLE_CORES
@@ -454,6 +455,30 @@ def _of_sweeps() -> list[Row]:
     return rows
 
 
+def _of_digits() -> list[Row]:
+    """The network on encrypted digits: a row for each way, with its accuracy where the table has it."""
+    measured = [row for row in _rows("bench/cnn") if row["party"] == "0" and row["status"] == "ok" and not row["link"]]
+    published_seconds = {str(row["operation"]): float(str(row["ms"])) / 1e3 for row in published.load("004_table5_cnn") if row["ms"] is not None}
+    rows: list[Row] = []
+    for name, (_, digits) in WAYS.items():
+        found = [row for row in measured if row["name"] == name]
+        if not found:
+            continue
+        protocol, parties, batch = (found[0][column] for column in ("protocol", "parties", "batch"))
+        found = [row for row in found if (row["protocol"], row["parties"], row["batch"]) == (protocol, parties, batch)]
+        sets = -(-int(batch) // digits)
+        times = {
+            phase: statistics.median(float(row["seconds"]) for row in found if row["phase"] == phase) / sets
+            for phase in ("encryption", "evaluation", "decryption")
+        }
+        accuracy = found[0].get("accuracy")
+        figure = ", ".join(f"{phase} {seconds:.3g} s" for phase, seconds in times.items())
+        told = f"; {float(accuracy):.1%} of {batch} digits" if accuracy else ""
+        others = f"GMPFHE, other hardware, one digit: encryption {published_seconds['Enc']:.3g} s, evaluation {published_seconds['Eval']:.3g} s"
+        rows.append((f"{name}, a set of {digits}", f"`{protocol}`, {parties}", figure + told, others))
+    return rows
+
+
 def _of_benches() -> list[Row]:
     """A row or two of each table, those of the most common committees."""
     rows: list[Row] = []
@@ -466,6 +491,7 @@ def _of_benches() -> list[Row]:
                 "–",
             )
         )
+    rows += _of_digits()
     for row in _rows("decrypt"):
         if (row["parameters"], row["variant"], row["n"]) == ("lwe64-p2", "round_ltz_circuit", "2") and row["protocol"] in (
             ADDITIVE_RING,

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,19 @@ def test_a_measurement_that_takes_too_long_is_stopped_and_noted(tmp_path: Path) 
     assert len(outcome.errors) == 1 and "took longer than 3 s" in outcome.errors[0]
     (row,) = rows.read(settings.path)
     assert row["status"] == "failed" and "took longer" in row["error"] and row["seconds"] == ""
+
+
+def test_figures_of_results_are_columns_where_a_suite_has_them(tmp_path: Path) -> None:
+    """And a table without them stays readable, as those of earlier builds are."""
+    case = cases_of("cnn", Axes(), quick=True)[0]
+    found = {"accuracy": 0.97, "digits": 104, "logit_error": 0.03125, "precision_bits": 5.0}
+    plain = list(rows.rows_of(case, _fake(), rows.Circumstances(1)))
+    rows.write(tmp_path / "plain.csv", plain)
+    assert "accuracy" not in (tmp_path / "plain.csv").read_text()
+    with_figures = list(rows.rows_of(case, [replace(run, results=found) for run in _fake()], rows.Circumstances(1)))
+    rows.write(tmp_path / "t.csv", [*rows.read(tmp_path / "plain.csv"), *with_figures])
+    again = rows.read(tmp_path / "t.csv")
+    assert [again[0][name] for name in rows.RESULTS] == [""] * 4 and [float(again[-1][name]) for name in rows.RESULTS] == list(found.values())
 
 
 def test_a_broken_sweep_goes_on(tmp_path: Path) -> None:

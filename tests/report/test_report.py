@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from keyquorum.cli import app
+from keyquorum.cnn.run import DIGITS
 from keyquorum.model import published as tables
 from keyquorum.model.errors import ResourceError
 from keyquorum.parties import PhaseReport, RunReport
@@ -162,12 +163,15 @@ def test_evaluations_beside_those_of_the_paper(table: pd.DataFrame) -> None:
 
 
 def test_ours_beside_a_bar_is_what_was_measured(table: pd.DataFrame) -> None:
+    """Sets of eight digits and of one, with the model in clear and encrypted."""
     plot = next(plot for plot in published_bars.BARS if plot.table == "004_section6_eval")
     assert plot.ours is not None
-    (label, value, low, high, loaded), (each, a_digit, *_) = plot.ours(table)
-    batch = data.select(table, suite="cnn: evaluation").iloc[0]["batch"]
+    (label, value, low, high, loaded), (each, a_digit, *_), *more = plot.ours(table)
+    batch = data.select(table, suite="cnn: evaluation", name=DIGITS).iloc[0]["batch"]
     assert label.startswith("ours") and value == low == high == pytest.approx(250 / (batch / 8)) and not loaded
     assert "1 to 8 digits" in label and "a digit" in each and a_digit == pytest.approx(value / 8)
+    assert [("encrypted model" in bar[0], "of one digit" in bar[0]) for bar in more] == [(True, False), (True, False), (False, True), (True, True)]
+    assert more[2][1] == more[3][1] == pytest.approx(250 / 8)
 
 
 def _published(table_name: str, title: str = "") -> published.Published:
@@ -181,7 +185,7 @@ def test_like_stands_beside_like(table: pd.DataFrame) -> None:
     assert {int(label.split()[-1]) for label in ours["label"]} == lengths == {23040, 46080}
     assert sorted(zip(ours["x"], ours["y"], strict=True)) == [(2, 0.9), (4, 6.1)]
     decryption = _published("004_table5_cnn", "Decryption")
-    batch = data.select(table, suite="cnn: decryption").iloc[0]["batch"]
+    batch = data.select(table, suite="cnn: decryption", name=DIGITS).iloc[0]["batch"]
     assert decryption.ours is not None and list(decryption.ours(table)["y"]) == pytest.approx([0.5 / (batch / 8)] * 4)
     keys = _published("002_section1_end_to_end")
     assert keys.ours is not None and list(keys.ours(table)["y"]) == [11.5] and "ajax53" in keys.note

@@ -18,7 +18,7 @@ from ._stream import labelled
 from .errors import SealMissingError, SealOperationError
 from .parameters import ParameterSet
 from .seal_format import CIPHERTEXT_HEADERS
-from .seal_types import SealCiphertext, SealContext, SealEncoder, SealEvaluator, SealKeys, SealParameters, SealPlaintext
+from .seal_types import LevelId, SealCiphertext, SealContext, SealEncoder, SealEvaluator, SealKeys, SealLevel, SealParameters, SealPlaintext
 from .values import Numbers, fit_values, log2_bound
 
 OPERATIONS = (
@@ -74,9 +74,9 @@ def context(parameters: ParameterSet) -> SealContext:
     return result
 
 
-def encode(parameters: ParameterSet, values: object, scale: float | None = None) -> SealPlaintext:
-    """A SEAL Plaintext. CKKS: at most N/2 reals or complex numbers, at ``scale`` (default: that of the set). BFV and
-    BGV: at most N integers modulo t.
+def encode(parameters: ParameterSet, values: object, scale: float | None = None, primes: int | None = None) -> SealPlaintext:
+    """A SEAL Plaintext. CKKS: at most N/2 reals or complex numbers, at ``scale`` (default: that of the set) and the level of so many ``primes``
+    (default: all data primes). BFV and BGV: at most N integers modulo t, which have no level.
 
     Raises ValuesError, SealOperationError.
     """
@@ -87,9 +87,11 @@ def encode(parameters: ParameterSet, values: object, scale: float | None = None)
         return plain
     used = parameters.scale if scale is None else scale
     encoder: SealEncoder = seal.CKKSEncoder(ctx)
-    if array.dtype.kind == "c":
-        return _call("these values", encoder.encode_complex, array, used)
-    return _call(f"these values (up to 2^{log2_bound(array):.1f}) at scale 2^{math.log2(used):.1f}", encoder.encode, array, used)
+    what = "these values" if array.dtype.kind == "c" else f"these values (up to 2^{log2_bound(array):.1f}) at scale 2^{math.log2(used):.1f}"
+    plain = _call(what, encoder.encode_complex if array.dtype.kind == "c" else encoder.encode, array, used)
+    if primes is not None:
+        _call("this level", seal.Evaluator(ctx).mod_switch_to_inplace, plain, level_id(parameters, primes))
+    return plain
 
 
 def decode(parameters: ParameterSet, plaintext: bytes, complex_values: bool = False) -> Numbers:
@@ -105,12 +107,23 @@ def decode(parameters: ParameterSet, plaintext: bytes, complex_values: bool = Fa
     return np.asarray(_call("to decode", seal.BatchEncoder(ctx).decode, plain))
 
 
-def encrypt(parameters: ParameterSet, public_key: bytes, values: object, scale: float | None = None) -> bytes:
-    """SEAL's bytes of a fresh encryption of values, see :func:`encode`. Raises ValuesError, SealOperationError."""
+def encrypt(parameters: ParameterSet, public_key: bytes, values: object, scale: float | None = None, primes: int | None = None) -> bytes:
+    """SEAL's bytes of a fresh encryption of values, see :func:`encode`. CKKS encrypts at the level of the plaintext. Raises ValuesError,
+    SealOperationError."""
     seal, ctx = require_seal(), context(parameters)
-    plain = encode(parameters, values, scale)
+    plain = encode(parameters, values, scale, primes)
     encryptor = seal.Encryptor(ctx, _call("this public key", ctx.from_public_str, public_key))
     return _saved(_call("to encrypt", encryptor.encrypt, plain))
+
+
+def level_id(parameters: ParameterSet, primes: int) -> LevelId:
+    """SEAL's identifier of the level of so many primes, from 1 to ``parameters.levels``. Raises SealOperationError."""
+    data: SealLevel | None = context(parameters).first_context_data()
+    while data is not None and data.chain_index() != primes - 1:
+        data = data.next_context_data()
+    if data is None:
+        raise SealOperationError(f"{parameters.name} has no level of {primes} primes: name 1 to {parameters.levels}")
+    return data.parms_id()
 
 
 class Evaluator:

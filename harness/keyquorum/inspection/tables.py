@@ -69,7 +69,7 @@ def _rectangular(candidate: Candidate) -> int:
 
 
 def _results(candidate: Candidate) -> Report:
-    if _columns(candidate) == rows.COLUMNS:
+    if _columns(candidate)[: len(rows.COLUMNS)] == rows.COLUMNS:
         rows.read(candidate.path)
     name, count = _name(candidate), _rectangular(candidate)
     return Report([f"table of results: {name}, {count:,} rows of {len(_columns(candidate))} columns"], details={"table": name, "rows": count})

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from keyquorum.cnn.packing import IMAGES
+from keyquorum.cnn.run import DIGITS
 from keyquorum.cnn.run import PARAMETERS as CNN_SET
 from keyquorum.fhe.parameters import load
 from keyquorum.model import published
@@ -158,7 +159,7 @@ def _cnn(phase: str) -> Ours:
     """Time of key generation for a run; for other phases, which every set of ciphertexts repeats, the mean over the sets of up to eight digits."""
 
     def make(table: pd.DataFrame) -> pd.DataFrame:
-        rows = select(table, suite=f"cnn: {phase}")
+        rows = select(table, suite=f"cnn: {phase}", name=DIGITS)
         sets = 1 if phase == "keys" else rows["batch"] / IMAGES
         of = "" if phase == "keys" else f" a set of {IMAGES} digits,"
         return _points(rows.assign(batch=sets), 1.0, lambda r: f"ours,{of} {r['protocol']}{_where(r)}")

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from keyquorum.cnn.packing import IMAGES
+from keyquorum.cnn.run import WAYS
 from keyquorum.model import published
 from keyquorum.model.idle import IDLE_CORES
 
@@ -38,25 +39,30 @@ class Bars:
 
 def _cnn_evaluation(table: pd.DataFrame) -> list[Bar]:
     """Milliseconds of one evaluation, which does not depend on the number of digits in a set, and the same divided by the digits of a full set."""
-    return [bar for row in _phase(table, "evaluation") for bar in _both(row, "evaluation", ", stock SEAL")]
+    return [bar for name, row in _ways(table, "evaluation") for bar in _bars(row, name, "evaluation", ", stock SEAL")]
 
 
 def _cnn_client(table: pd.DataFrame) -> list[Bar]:
-    encryption = [bar for row in _phase(table, "encryption") for bar in _both(row, "encryption")]
+    encryption = [bar for name, row in _ways(table, "encryption") if not WAYS[name][0] for bar in _bars(row, name, "encryption")]
     return encryption + _cnn_evaluation(table)
 
 
-def _both(row: pd.Series, what: str, how: str = "") -> list[Bar]:
-    """Bars for a set of ciphertexts, and for one digit of a full set."""
+def _ways(table: pd.DataFrame, phase: str) -> list[tuple[str, pd.Series]]:
+    """The first measurement of each way, of a phase that does not depend on the protocol."""
+    found = [(name, select(table, suite=f"cnn: {phase}", name=name).head(1)) for name in WAYS]
+    return [(name, row) for name, rows in found for _, row in rows.iterrows()]
+
+
+def _bars(row: pd.Series, name: str, what: str, how: str = "") -> list[Bar]:
+    """Bars for a set of ciphertexts and, of full sets, for one digit."""
+    encrypted, digits = WAYS[name]
+    how = f"{', encrypted model' if encrypted else ''}{how}"
+    if digits < IMAGES:
+        return [_bar(row, f"ours, {what} of a set of one digit{how}", row["batch"] / digits)]
     return [
         _bar(row, f"ours, {what} of a set (1 to {IMAGES} digits){how}", row["batch"] / IMAGES),
         _bar(row, f"ours, {what}, a digit of a full set{how}", row["batch"]),
     ]
-
-
-def _phase(table: pd.DataFrame, phase: str) -> list[pd.Series]:
-    """The first measurement of a phase that does not depend on the protocol."""
-    return [row for _, row in select(table, suite=f"cnn: {phase}").head(1).iterrows()]
 
 
 def _bar(row: pd.Series, label: str, share: float) -> Bar:

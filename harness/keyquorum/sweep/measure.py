@@ -8,8 +8,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from keyquorum import api
 from keyquorum.backends.mpspdz import Checkout, Given, Players, Way, run_program
 from keyquorum.backends.mpspdz.workdir import WorkFolder
-from keyquorum.cnn.run import classify, held_out_digits
+from keyquorum.cnn.run import WAYS, Classification, Classified, classify, held_out_digits, load_model
 from keyquorum.fhe import seal
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.values import Numbers
@@ -49,11 +49,12 @@ INEXACT = (MASKED, MASKED_ONE)
 
 @dataclass(frozen=True)
 class Run:
-    """One run: a report of each party (for programs on MP-SPDZ only of party 0, which prints), and the number of wrong
-    results."""
+    """One run: a report of each party (for programs on MP-SPDZ only of party 0, which prints), the number of wrong
+    results, and figures of the results that only some suites have."""
 
     reports: list[RunReport]
     wrong: int = 0
+    results: Mapping[str, float] = field(default_factory=dict)
 
 
 def lowest(parameters: api.ParameterSet, data: bytes) -> bytes:
@@ -289,16 +290,15 @@ class Bench:
         return runs
 
     def _cnn(self, case: Case) -> list[Run]:
-        images, labels = held_out_digits(case.batch)
+        setting = Classification(*held_out_digits(case.batch), load_model(), *WAYS[case.name], case.link or None)
         runs = []
         for _ in self.effort.turns(0):  # key generation and 13 ciphertexts: long enough to need no warm-up
-            key = f"cnn-{next(self._made)}"
-            result = classify(self._committee(case), images, labels, link=case.link or None, key=key)
+            result = classify(self._committee(case), setting, f"cnn-{next(self._made)}")
             if not result.agrees:
                 raise CaseError(f"{case.label}: accuracy {result.accuracy}, in clear {result.plain_accuracy}")
-            client = {name: result.seconds[name] for name in ("encryption", "evaluation")}
+            client = {name: seconds for name, seconds in result.seconds.items() if name not in ("keys", "decryption")}
             pairs = zip(result.keygen, result.decryption, strict=True)
-            runs.append(Run([_party_of_cnn(a, b, client if a.party == 0 else {}) for a, b in pairs]))
+            runs.append(Run([_party_of_cnn(a, b, client if a.party == 0 else {}) for a, b in pairs], results=_accuracy_of(result)))
         return runs
 
     def _peer(self, case: Case) -> list[Run]:
@@ -307,8 +307,13 @@ class Bench:
         return self.effort.counted(made)
 
 
+def _accuracy_of(result: Classified) -> dict[str, float]:
+    """The columns of :data:`keyquorum.sweep.rows.RESULTS`."""
+    return {"accuracy": result.accuracy, "digits": result.images, "logit_error": result.error, "precision_bits": result.precision_bits}
+
+
 def _party_of_cnn(keygen: RunReport, decryption: RunReport, client: dict[str, float]) -> RunReport:
-    """One report for both jobs. Encryption and evaluation, which need no party, are phases of party 0."""
+    """One report for both jobs. Encryption of the model and of images, and evaluation, which need no party, are phases of party 0."""
     keys, opened = keygen.total, decryption.total
     keys.name, opened.name = "keys", "decryption"
     phases = [keys, *(PhaseReport(name, seconds) for name, seconds in client.items()), opened]

@@ -34,6 +34,9 @@ links, empty for real ones. ``unused``: items of correlated randomness that were
 ``wrong``: wrong results of the run, for a method that may fail.
 ``load``: load of the machine over the minute before the measurement, which includes the sweep's own work. ``busy``: cores that
 other work kept busy just before the measurement."""
+RESULTS = ("accuracy", "digits", "logit_error", "precision_bits")
+"""Columns after those, of tables whose suite has such figures: accuracy on so many test digits; largest difference of a logit from the network in clear,
+and -log2 of it."""
 MEASURED = ("Source", "harness", "Programs", "params")
 """Folders whose changes may change results."""
 _CASE = ("suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link")
@@ -118,6 +121,7 @@ def rows_of(case: Case, runs: Sequence[Run], when: Circumstances) -> Iterator[Ro
             whole = {
                 "party": str(report.party), "run_cpu_seconds": f"{report.cpu_seconds:.6g}",
                 "peak_memory": str(report.peak_memory), "unused": unused, "wrong": str(run.wrong), "status": "ok",
+                **{name: f"{value:.6g}" for name, value in run.results.items()},
             }  # fmt: skip
             for phase in report.phases:
                 costs = {name: f"{getattr(phase, name):.6g}" if "seconds" in name else str(getattr(phase, name)) for name in COSTS}
@@ -137,7 +141,7 @@ def read(path: Path) -> list[Row]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file, strict=True)
-            if tuple(reader.fieldnames or ()) != COLUMNS:
+            if tuple(reader.fieldnames or ()) not in (COLUMNS, COLUMNS + RESULTS):
                 raise TableError(f"{path}: no table of this version: move it away, or start anew with --fresh")
             return [dict(row) for row in reader]
     except (csv.Error, UnicodeDecodeError) as error:
@@ -147,7 +151,8 @@ def read(path: Path) -> list[Row]:
 def write(path: Path, rows: Sequence[Row]) -> None:
     """Writes the table as a whole, so that an interrupted run leaves the previous table."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    columns = COLUMNS + RESULTS if any(row.get(name) for row in rows for name in RESULTS) else COLUMNS
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from keyquorum.backends import BACKENDS
-from keyquorum.cnn.run import PARAMETERS
+from keyquorum.cnn.run import DIGITS, PARAMETERS, WAYS
 from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import load
 from keyquorum.model.chosen_committees import (
@@ -182,7 +182,14 @@ def _cnn(axes: Axes, quick: bool) -> Iterator[Case]:
     for backend, protocol in product(axes.backends or ("embedded",), axes.protocols or WITHOUT_MACS):
         for parties, link in product(axes.parties or ((3,) if quick or protocol != ADDITIVE else (2, 4)), axes.link_specs(("",))):
             if backend == "embedded" and (protocol == REPLICATED or not quick or axes.protocols):
-                yield Case("cnn", "encrypted digits", backend, protocol, parties, PARAMETERS, 8 if quick else 104, link)
+                yield Case("cnn", DIGITS, backend, protocol, parties, PARAMETERS, 8 if quick else 104, link)
+    if quick or (axes.backends and "embedded" not in axes.backends) or "" not in axes.link_specs(("",)):
+        return
+    # Only the number of ciphertexts changes the work of the parties: one committee.
+    protocol, parties = (axes.protocols or (REPLICATED,))[0], (axes.parties or (3,))[0]
+    for name, (_, digits) in WAYS.items():
+        if name != DIGITS:
+            yield Case("cnn", name, "embedded", protocol, parties, PARAMETERS, 104 if digits > 1 else 8)
 
 
 def _peers(axes: Axes, quick: bool) -> Iterator[Case]:
