@@ -87,16 +87,19 @@ def _conditions(papers: Papers) -> str:
 
 
 def _headlines(papers: Papers) -> str:
+    """One line for each headline and each result that can be compared; of a headline without these the others, or the reason why there is none."""
     rows = []
     for headline in papers.rules.headlines:
         figure = headline.of(papers.figures)
         counted = [row for row in papers.by_figure[figure] if row["ours"]]
+        shown = [row for row in counted if row["comparable"] != "no"] or counted
         first = [_link(figure.paper), escape(headline.title), f"{table.text(figure.value)} {figure.unit}"]
-        if not counted:
+        if not shown:
             rows.append([*first, "–", "–", "–", escape(papers.reason(figure) or "without ours")])
-        for row in counted:
-            rows.append([*first, f"{row['ours']} {figure.unit}", row["ratio"], row["comparable"], escape(f"{row['system']}. {row['why']}".strip())])
-    return _table(("paper", "headline", "published", "ours", "ratio", "comparable", "what ours is, and what differs"), rows)
+        for number, row in enumerate(shown):
+            start = first if number == 0 else ["", "", ""]
+            rows.append([*start, f"{row['ours']} {figure.unit}", row["ratio"], row["comparable"], escape(row["system"])])
+    return _table(("paper", "headline", "published", "ours", "ratio", "comparable", "what ours is, or why there is none"), rows)
 
 
 def _link(paper: str) -> str:
