@@ -13,7 +13,7 @@ from keyquorum.cli import app
 from keyquorum.cnn.packing import IMAGES
 from keyquorum.model import published
 from keyquorum.report.papers import claims, figures, overview, recorded, rules, table
-from keyquorum.report.papers.files import RuleError
+from keyquorum.report.papers.files import RuleError, folder, read_toml
 from keyquorum.report.papers.recorded import History, HistoryError, Record
 from typer.testing import CliRunner
 
@@ -46,7 +46,7 @@ def test_no_reason_is_left_of_a_figure_with_a_row(papers: table.Papers) -> None:
 
 def test_every_number_of_a_published_table_is_a_key_a_figure_or_chosen(papers: table.Papers) -> None:
     """None is forgotten: figures() compares the columns; here the figures are counted against the files."""
-    described = figures.read_toml(figures.folder() / "figures.toml")
+    described = read_toml(folder() / "figures.toml")
     counted = 0
     for name in published.tables():
         entry = described[name]
@@ -262,7 +262,7 @@ def test_the_page_begins_with_a_headline_of_each_paper(tmp_path: Path, monkeypat
     headline = text[text.index("[[headline]]") : text.index("[[headline]]", text.index("[[headline]]") + 1)]
     made = _rules(tmp_path, RULE + headline)
     monkeypatch.setattr(
-        table, "load_rules", lambda: replace(made, checks=rules.load_rules().checks, sources=rules.load_rules().sources | made.sources)
+        table, "load_rules", lambda: replace(made, checks=rules.load_rules().checks, sources={**rules.load_rules().sources, **made.sources})
     )
     monkeypatch.setattr(History, "of", classmethod(lambda cls, folder: History(frozenset({GOOD}))))
     done = CliRunner().invoke(app, ["report", str(results), "--papers"])

@@ -177,7 +177,7 @@ def _check(data: Json, place: str) -> Check:
 
 
 def _rule(data: Json, place: str, sources: Mapping[str, Source]) -> Rule:
-    quantities = {name: Quantity.of(data[name]) for name in ("value", "low", "high", "cpu") if name in data}
+    quantities: Json = {name: Quantity.of(data[name]) for name in ("value", "low", "high", "cpu") if name in data}
     rule = _made(Rule, {**data, **quantities}, place)
     if rule.source not in sources:
         raise RuleError(f"{place}: no source {rule.source!r}: add it to {SOURCES}")

@@ -142,7 +142,7 @@ def _row(figure: Figure, rule: Rule, source: Source, row: Record, system: str) -
     ours = rule.value.read(row)
     if ours is None:
         raise RuleError(f"rule of {figure.cell}: {rule.source} has no number in {rule.value.column}: correct value")
-    made = {name: str(source.cell(row, name)) for name in TAKEN} | rule.fixed
+    made: Record = {name: str(source.cell(row, name)) for name in TAKEN} | dict(rule.fixed)
     numbers = {
         "low": rule.low.read(row) if rule.low else source.cell(row, "low") if "low" in source.columns else "",
         "high": rule.high.read(row) if rule.high else source.cell(row, "high") if "high" in source.columns else "",
