@@ -15,7 +15,8 @@ LINKS = [
     (ROOT / "Programs" / "Source", "*.mpc", PACKAGE / "_share" / "Programs" / "Source"),
     (ROOT / "Programs" / "Library", "*.py", PACKAGE / "_share" / "Programs" / "Library"),
     (ROOT / "params", "*.toml", PACKAGE / "fhe" / "params"),
-    (ROOT / "params" / "published", "*", PACKAGE / "_share" / "params" / "published"),
+    (ROOT / "params" / "published", "*.*", PACKAGE / "_share" / "params" / "published"),
+    (ROOT / "params" / "published" / "ours", "*", PACKAGE / "_share" / "params" / "published" / "ours"),
     (ROOT / "params" / "cnn", "*", PACKAGE / "_share" / "params" / "cnn"),
 ]
 

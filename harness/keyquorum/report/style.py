@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import cycle
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib
 import matplotlib.colors
@@ -13,6 +13,7 @@ import matplotlib.colors
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer
@@ -51,6 +52,10 @@ def greys(count: int) -> list[str]:
     return [matplotlib.colors.to_hex((level, level, level)) for level in levels]
 
 
+NUMBER: dict[str, Any] = {
+    "fontsize": 6, "color": "#000000", "zorder": 8, "path_effects": [patheffects.withStroke(linewidth=1.6, foreground="white")],
+}  # fmt: skip
+"""Style of the numbers beside published marks."""
 DOTS = "...."
 LOADED = "started under load"
 """Legend of hollow marks and dotted bars."""
