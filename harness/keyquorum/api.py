@@ -29,7 +29,7 @@ from typing import Any
 
 from keyquorum._engine import Engine, EngineError
 from keyquorum.backends import check_backend
-from keyquorum.dsl import ShareVector
+from keyquorum.dsl import Origin, ShareVector
 from keyquorum.fhe.block_types import typed_values
 from keyquorum.fhe.errors import (
     SealFormatError,
@@ -48,7 +48,7 @@ from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
 from keyquorum.model.arguments import checked
-from keyquorum.model.committee import Committee, Party, check_name, write_atomically
+from keyquorum.model.committee import Committee, CommitteeShape, Party, check_name, write_atomically
 from keyquorum.model.errors import (
     ApprovalError,
     AuditError,
@@ -603,6 +603,7 @@ __all__ = [
     "CiphertextFile",
     "Committee",
     "CommitteeError",
+    "CommitteeShape",
     "DecryptResult",
     "Decrypted",
     "EncryptedFile",
@@ -621,6 +622,7 @@ __all__ = [
     "Needs",
     "Noise",
     "NoiseEstimate",
+    "Origin",
     "OutputError",
     "ParameterError",
     "ParameterSet",

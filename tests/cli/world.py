@@ -82,6 +82,7 @@ SAMPLES = {
     "certificate": "committee/receiver-alice.crt",
     "table of results": "rows.csv",
     "published figures": "004_table2_gaussian.csv",
+    "rules for published figures": "without_ours.toml",
     "plot": "plot.png",
     "report": "index.html",
     "table of roundings": "decrypt-tradeoff.md",
@@ -203,7 +204,12 @@ def _deployments(folder: Path, committee: Committee) -> None:
 
 def _measured(folder: Path) -> None:
     rows.write(folder / "rows.csv", [dict.fromkeys(rows.COLUMNS, "1"), dict.fromkeys(rows.COLUMNS, "2")])
-    for source in ("params/published/004_table2_gaussian.csv", "results/decrypt-tradeoff.md", "results/report/index.html"):
+    for source in (
+        "params/published/004_table2_gaussian.csv",
+        "params/published/without_ours.toml",
+        "results/decrypt-tradeoff.md",
+        "results/report/index.html",
+    ):
         (folder / Path(source).name).write_bytes((ROOT / source).read_bytes())
     (folder / "plot.png").write_bytes((ROOT / "results/decrypt-tradeoff.png").read_bytes())
     shapes = [(MAPS, KERNEL**2), (MAPS,), (HIDDEN, FEATURES), (HIDDEN,), (CLASSES, HIDDEN), (CLASSES,)]

@@ -3,7 +3,7 @@
 Exact roundings get noise in the whole range from -D/2 to D/2, half of it at the ends of the range, and no message may be wrong. `round_flood` gets
 noise up to the bound that it relies on, and no message may be wrong; its parameter set has a modulus that is large enough for the flooding.
 Ciphertexts of BFV are fresh: their noise is that of stock SEAL.
-`round_mask_open` gets noise of a fixed |e| / D. Its failures must be within the 99 % interval of the binomial distribution: a correct program fails
+`round_mask_open` and `round_mask_open_one` get noise of a fixed |e| / D. Their failures must be within the 99 % interval of the binomial distribution: a correct program fails
 this check in one of a hundred rows.
 
 ``--record`` adds a line to results/exactness.csv for every finished row, and ``--totals`` adds up its lines,
@@ -30,7 +30,9 @@ from ..runner import MACHINE, RESULTS, Arguments, Bench, Options, Row, add_line,
 from .measure import Configuration, measure
 
 FRACTIONS = (1 / 256, 1 / 16)
-"""|e| / D for `round_mask_open`."""
+"""|e| / D for `round_mask_open` and `round_mask_open_one`."""
+SUMMANDS = (ADDITIVE, SHAMIR)
+"""Committees that round with additive shares, as `round_mask_open_one` does."""
 QUANTILE = 2.576
 """99 % of a normal distribution are within so many standard deviations."""
 COMMITTEES = ((REPLICATED, 3, "lwe64-p2"), (ADDITIVE, 2, "lwe64-p2"), (SHAMIR, 3, "lwe53-p16"), (WITH_MACS, 2, "lwe64-p2"))
@@ -58,7 +60,8 @@ def configurations(items: int) -> list[tuple[Configuration, float]]:
     rows = []
     for protocol, parties, parameters in COMMITTEES:
         rows += [(Configuration(*shape, parameters, protocol, parties, items), 0.0) for shape in EXACT]
-        rows += [(Configuration("round_mask_open", 8, 2, parameters, protocol, parties, items), f) for f in FRACTIONS]
+        masked = ("round_mask_open", "round_mask_open_one") if protocol in SUMMANDS else ("round_mask_open",)
+        rows += [(Configuration(rounding, 8, 2, parameters, protocol, parties, items), f) for rounding in masked for f in FRACTIONS]
         rows.append((Configuration("round_flood", 8, 2, FLOODED[parameters], protocol, parties, items), 0.0))
     for protocol, parties, parameters in VERIFIED:
         shapes = EXACT if over_ring(protocol) != protocol else EXACT[:1]  # prime fields alone have no tables

@@ -6,6 +6,7 @@ are done in one round. :func:`run_program` runs an ``.mpc`` file on one party.
 
 from .control.program import ProgramOptions
 from .control.runner import ProgramResult, run_program
+from .files.origin import Origin
 from .files.program_io import ProgramIO
 from .files.share_files import load_shares, save_shares
 from .files.share_vector import ShareVector, wiped_on_failure
@@ -13,6 +14,7 @@ from .recording.kept import KeptEngine
 
 __all__ = [
     "KeptEngine",
+    "Origin",
     "ProgramIO",
     "ProgramOptions",
     "ProgramResult",

@@ -10,6 +10,7 @@ from keyquorum.cnn.model import Model
 from keyquorum.model import published
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.inspected import Candidate, Kind, Report, require
+from keyquorum.model.plain import toml_loads
 from keyquorum.sweep import rows
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -36,6 +37,7 @@ RESULTS = {
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
     "multi-key BGV (make bench-multikey)": ("workload", "reading", "parameters", "gadget", "parties"),
     "transforms and keys of GHS (make bench-ghs)": ("what", "parameters", "noise", "n", "link"),
+    "published figures beside ours (keyquorum report --papers)": ("paper", "place", "cell", "quantity", "unit"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),
 }
 """The first columns of every table of measurements."""
@@ -80,6 +82,23 @@ def _published(candidate: Candidate) -> Report:
     return Report([f"published figures, table {candidate.path.stem}: {count} rows"], details={"table": candidate.path.stem, "rows": count})
 
 
+def _entries(candidate: Candidate) -> list[object]:
+    """The entries of a file of rules beside published figures; none of other files."""
+    try:
+        data = {} if candidate.is_folder or candidate.path.suffix != ".toml" or candidate.text is None else toml_loads(candidate.text)
+    except ValueError:
+        return []
+    if data.keys() & {"rule", "without", "headline", "claim"}:
+        return [entry for entries in data.values() for entry in entries]
+    described: list[object] = [entry for entry in data.values() if isinstance(entry, dict) and ({"place", "kind"} <= entry.keys() or "file" in entry)]
+    return described if len(described) == len(data) else []
+
+
+def _rules(candidate: Candidate) -> Report:
+    count = len(_entries(candidate))
+    return Report([f"rules for published figures (keyquorum report --papers): {count} entries"], details={"entries": count})
+
+
 def _plot(candidate: Candidate) -> Report:
     data, at, size, last = candidate.data, len(PNG), (0, 0), b""
     while at + 12 <= len(data):
@@ -115,10 +134,11 @@ def _is_page(candidate: Candidate) -> bool:
 
 
 KINDS = (
-    Kind("table of results", lambda c: bool(_name(c)), _results, ("sweep/rows",)),
-    Kind("published figures", lambda c: bool(_columns(c)) and c.path.stem in published.tables(), _published, ()),
+    Kind("table of results", lambda c: bool(_name(c)), _results, ("sweep/rows", "report/papers/table")),
+    Kind("published figures", lambda c: bool(_columns(c)) and c.path.stem in (*published.tables(), "claims"), _published, ()),
+    Kind("rules for published figures", lambda c: bool(_entries(c)), _rules, ()),
     Kind("plot", lambda c: c.head.startswith(PNG), _plot, ("report/page",)),
-    Kind("report", _is_page, _page, ("report/page",)),
+    Kind("report", _is_page, _page, ("report/page", "report/papers/overview")),
     Kind("table of roundings", lambda c: c.named("decrypt-tradeoff.md"), _tradeoff, ()),
     Kind("weights of the CNN", lambda c: not c.is_folder and c.path.suffix == ".npz", _weights, ("cnn/model",)),
 )  # fmt: skip

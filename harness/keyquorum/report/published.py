@@ -91,7 +91,7 @@ def _paper004(row: str, quantity: str) -> Ours:
         rows = [
             r
             for r in table.attrs.get("paper004", [])
-            if r["row"].startswith(row) and (r["quantity"], r["best"], r["link"]) == (quantity, "yes", "none")
+            if r["row"].startswith(row) and (r["quantity"], r["best"], r.get("link", "none")) == (quantity, "yes", "none")
         ]
         batch = f", batch {PAPER_004_BATCH:,}" if quantity in ("ms", "us") else ""
 
