@@ -90,7 +90,9 @@ def _entries(candidate: Candidate) -> list[object]:
         return []
     if data.keys() & {"rule", "without", "headline", "claim"}:
         return [entry for entries in data.values() for entry in entries]
-    described: list[object] = [entry for entry in data.values() if isinstance(entry, dict) and ({"place", "kind"} <= entry.keys() or "file" in entry)]
+    described: list[object] = [
+        entry for entry in data.values() if isinstance(entry, dict) and ({"place", "kind"} <= entry.keys() or entry.keys() & {"file", "computed"})
+    ]
     return described if len(described) == len(data) else []
 
 
