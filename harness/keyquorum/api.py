@@ -48,7 +48,7 @@ from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
 from keyquorum.model.arguments import checked
-from keyquorum.model.committee import Committee, CommitteeShape, Party, check_name, write_atomically
+from keyquorum.model.committee import Committee, CommitteeShape, Party, check_name, require_embedded, write_atomically
 from keyquorum.model.errors import (
     ApprovalError,
     AuditError,
@@ -460,6 +460,7 @@ def decrypt_job(
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
     committee = members_of(as_committee(committee), parties)
     check_link(link, backend)
+    require_embedded(committee, backend)
     info = info_in(load_key_as(committee, key_folder(committee.whole, key)), committee)
     check_decryptions(committee, info, rounding)
     scheme = encryption_of(info)

@@ -76,6 +76,8 @@ class GhsParameters:
             yield f"weight is 1 to {self.degree}, the number of coefficients: choose another"
         if self.plain_modulus != 2 or (self.recryption_modulus and self.recryption_modulus & (self.recryption_modulus - 1)):
             yield "plain_modulus is 2, and recryption_modulus a power of it, or 0: correct the file"
+        if self.primes and not 0 <= self.recryption_modulus < min(self.primes) >> 8:
+            yield "recryption_modulus times the noise must be far below each prime: choose a smaller one"
         if len(set(self.automorphisms)) < len(self.automorphisms) or any(
             not 1 < t < self.order or gcd(t, self.order) > 1 for t in self.automorphisms
         ):

@@ -326,7 +326,10 @@ def require_semi_honest(committee: Committee, plan: str) -> None:
 
 
 def require_embedded(committee: Committee, backend: str) -> None:
-    """Refuses another backend than the embedded engine where products are verified: plans take joint integers, and origins of shares, from it. Raises CommitteeError."""
+    """Refuses another backend than the embedded engine for subsets, which only it runs, and where products are verified: plans take joint integers, and origins of shares,
+    from it. Raises CommitteeError."""
+    if committee.whole is not committee and backend != "embedded":
+        raise CommitteeError(f"{backend} does not run subsets of a committee: leave out --backend, or --parties")
     if committee.verifies_products and backend != "embedded":
         raise CommitteeError(f"{committee.protocol}: plans take joint integers, which the backend {backend} does not have: leave out --backend")
 

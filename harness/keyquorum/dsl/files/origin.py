@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum.model.errors import ProgramError
+
 NO_ORIGIN = "the shares do not state the run that made them: if MP-SPDZ made them, use them there; if an earlier build stored them, they cannot be used, make new ones"
 
 
@@ -20,6 +22,8 @@ class Origin:
 
     def __init__(self, data: bytes | NDArray[np.uint8]) -> None:
         self.words: NDArray[np.uint8] = data if isinstance(data, np.ndarray) else np.frombuffer(data, dtype=np.uint8).copy()
+        if not self.words.size:
+            raise ProgramError(NO_ORIGIN)
 
     @classmethod
     def derived(cls, purpose: str, origins: Sequence[Origin]) -> Origin:

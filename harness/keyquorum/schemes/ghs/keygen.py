@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import log2
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -143,15 +143,23 @@ def _add_secret(x: Shares, context: PartyContext, parameters: GhsParameters, nam
     method: Literal["bits", "knuth"] = "bits" if protocol.sharing == "additive" else "knuth"
     private: Ints | None = None
     if context.party < contributors:
-        indices = np.concatenate([uniform_below(1, size - i) for i in range(weight)])
-        digits = np.arange(max(1, (size - 1).bit_length()))[:, None]
-        private = np.ascontiguousarray((indices[None] >> digits) & 1).reshape(-1)
-        wipe(indices)
+        indices = _joined([uniform_below(1, size - i) for i in range(weight)])
+        digits = indices[None] >> np.arange(max(1, (size - 1).bit_length()))[:, None]
+        private = np.ascontiguousarray(digits & 1).reshape(-1)
+        wipe(indices, digits)
     try:
         x.run(sample_fixed_weight(method=method, N=size, weight=weight, contributors=contributors), private, appends=name)
     finally:
         if private is not None:
             wipe(private)
+
+
+def _joined(parts: list[Any], axis: int = 0) -> Any:
+    """Secret arrays as one array, and the parts overwritten."""
+    try:
+        return np.concatenate(parts, axis=axis)
+    finally:
+        wipe(*parts)
 
 
 class _Prime:
@@ -161,7 +169,7 @@ class _Prime:
         self.number, self.parameters, self.q = number, request.parameters, request.parameters.primes[number]
         self._transform = Cyclotomic(self.q, self.parameters.order)
         self._runs: DomainRun = shares.runs
-        self._values: Words = np.stack([self._transform.forward(np.ascontiguousarray(part)) for part in shares.file.words])
+        self._values: Words = _joined([self._transform.forward(np.ascontiguousarray(part))[None] for part in shares.file.words])
 
     def wipe(self) -> None:
         """Overwrites the transforms of our shares."""
@@ -171,21 +179,23 @@ class _Prime:
         """Our shares of s'(X^t), [parts, phi(m)]."""
         n = self.parameters.degree
         own = self._values[:, target.of * n : (target.of + 1) * n]
-        return np.stack([self._transform.automorphism(np.ascontiguousarray(part), target.exponent) for part in own])
+        return _joined([self._transform.automorphism(np.ascontiguousarray(part), target.exponent)[None] for part in own])  # type: ignore[no-any-return]
 
     def bodies(self, kind: str, seed: bytes, first: int) -> Iterator[Words]:
         """The bodies of a file, some targets at a time. ``first``: the number of their first noise polynomial."""
         n, at, noises = self.parameters.degree, 0, self.parameters.secrets + first
         for group in _groups(self.parameters, kind):
             form, count = group[0], sum(len(target.weights) for target in group)
-            targets = np.concatenate([self._secret(target) for target in group], axis=1)
+            targets: Words = _joined([self._secret(target) for target in group], axis=1)
             secret = self._values[:, form.secret * n : (form.secret + 1) * n]
             noise = self._values[:, (noises + at) * n : (noises + at + count) * n]
             call_weights = [weight % self.q for weight in form.weights]
-            with self._runs.shares(
-                ShareVector.from_words(np.concatenate([secret, targets, noise], axis=1)), s=n, targets=targets.shape[1], e=count * n
-            ) as file:
+            width = targets.shape[1]
+            try:
+                file_of = ShareVector.from_words(np.concatenate([secret, targets, noise], axis=1))
+            finally:
                 wipe(targets)
+            with self._runs.shares(file_of, s=n, targets=width, e=count * n) as file:
                 call = cyclo_switch_key(
                     N=n, f=form.factor, count=len(group), digits=len(form.weights), squares=sum(t.power == 2 for t in group), s=file["s"],
                     targets=file["targets"], e=file["e"], weights=call_weights,

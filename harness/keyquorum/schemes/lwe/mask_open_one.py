@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.programs.signatures import round_mask_open_one_online, round_mask_open_one_ring_online
 from keyquorum.schemes.base import MASKED_ONE
@@ -45,6 +45,9 @@ class MaskOpenOne(LweVariant):
         self, group: RoundingGroup, z: Words, preprocessing: Sequence[NDArray[Any]], to: Destination = "share", purpose: bytes = b""
     ) -> Words | None:  # fmt: skip
         """See :meth:`.LweVariant.use`. Two runs, modulo 2^l and modulo 2^k; between them party 0 takes what the first opened to it off its summand of z."""
+        self._kind_in(group)
+        if group.parts != 1 or self.words != 1:
+            raise ParameterError(f"{self.name} takes one summand of a party, of one word: take round_mask_open")
         p, size = self.parameters, z.shape[1]
         l, low = p.noise_length, low_mask(p.noise_length)  # noqa: E741
         (mask,) = flat = [m.reshape(m.shape[0], -1) for m in preprocessing]
@@ -52,6 +55,8 @@ class MaskOpenOne(LweVariant):
         try:
             with group.ring(l).shares(ShareVector.from_sections(short)) as masked:
                 opened = masked.run(round_mask_open_one_ring_online(size=size, l=l), keep=True, purpose=purpose)
+            if opened.size != (size if group.me == 0 else 0):
+                raise ProgramError(f"{self.name}: member {group.me} got {opened.size} numbers of party 0's {size}: a backend or a member is at fault")
             if opened.size:
                 rest[0] -= opened.view(np.uint64) & low
                 rest &= low_mask(p.ring_bits)

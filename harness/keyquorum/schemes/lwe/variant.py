@@ -290,4 +290,6 @@ def _online(variant: LweVariant, size: int, to: Destination) -> Call:
         return round_ltz_table_online(size=size, l=l, j=j, b=variant.width, levels=variant.levels, destination=to, ring_length=k)
     if variant.rounding == "round_mask_open":
         return round_mask_open_online(size=size, l=l, j=j, destination=to, ring_length=k)
+    if variant.rounding != "round_ltz_circuit":
+        raise ParameterError(f"{variant.rounding} has no program of one run: make the variant of a committee")
     return round_ltz_circuit_online(size=size, l=l, j=j, destination=to, ring_length=k, triples=int(variant.stores_triples))

@@ -131,6 +131,8 @@ class KeptMasks:
         """Overwrites the shares."""
         self.masks.fill(0)
         self.pads.fill(0)
+        for origin in self.origins:
+            origin.wipe()
 
 
 def make_masks(context: PartyContext, inputs: int, blocks: int, purpose: bytes) -> tuple[KeptMasks, Words]:
