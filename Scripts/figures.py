@@ -474,7 +474,7 @@ def _of_digits() -> list[Row]:
         accuracy = found[0].get("accuracy")
         figure = ", ".join(f"{phase} {seconds:.3g} s" for phase, seconds in times.items())
         told = f"; {float(accuracy):.1%} of {batch} digits" if accuracy else ""
-        others = f"GMPFHE, other hardware, one digit: encryption {published_seconds['Enc']:.3g} s, evaluation {published_seconds['Eval']:.3g} s"
+        others = f"GMPFHE, another network with encrypted weights, 484 bits, other hardware, one digit: encryption {published_seconds['Enc']:.3g} s, evaluation {published_seconds['Eval']:.3g} s"
         rows.append((f"{name}, a set of {digits}", f"`{protocol}`, {parties}", figure + told, others))
     return rows
 

@@ -75,10 +75,10 @@ def decryption_job(context: PartyContext, job: Json) -> Json:
     the wrong coefficients at the receiver. The messages are public, so that the receiver can compare."""
     gadget = RnsGadget(SETS[job["parameters"]])
     party = Party(context.party, Reference(gadget, context.session.toss(32)), rows=1)
-    values = np.random.default_rng(list(context.session.toss(16))).integers(0, gadget.t, (context.parties, gadget.ring.degree))
-    ciphertext = _sum_of_all(context, party, values)
-    right, wrong, measured = values.sum(axis=0) % gadget.t, 0, list[Json]()
     try:
+        values = np.random.default_rng(list(context.session.toss(16))).integers(0, gadget.t, (context.parties, gadget.ring.degree))
+        ciphertext = _sum_of_all(context, party, values)
+        right, wrong, measured = values.sum(axis=0) % gadget.t, 0, list[Json]()
         for _ in range(1 + job["runs"]):
             context.session.compare("ready", b"")
             clock = _Clock(context)

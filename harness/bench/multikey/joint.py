@@ -72,11 +72,14 @@ def decrypt_exactly(
 
 
 def decrypt_flooded(context: PartyContext, gadget: Gadget, secret: Words, ciphertext: Ciphertext, receiver: int = 0) -> Ints | None:
-    """The same by noise flooding, at :data:`FLOODED_LEVEL` primes. One round: each party sends 2 N words. Raises ParameterError as
+    """The same by noise flooding, at :data:`FLOODED_LEVEL` primes, to which the ciphertext is switched first: that leaves noise of known size, if the noise before is
+    below a prime that is dropped. One round: each party sends 2 N words. Raises ParameterError as
     :func:`decrypt_exactly`, or if the level is too low, and CiphertextError for a damaged message of a party."""
     _check(context, ciphertext)
-    if ciphertext.level < FLOODED_LEVEL:
-        raise ParameterError(f"flooding needs {FLOODED_LEVEL} primes, the ciphertext has {ciphertext.level}: flood it before it is switched")
+    if ciphertext.level <= FLOODED_LEVEL:
+        raise ParameterError(
+            f"flooding needs more than {FLOODED_LEVEL} primes, the ciphertext has {ciphertext.level}: decrypt it before it is switched"
+        )
     ring = gadget.ring.at(FLOODED_LEVEL)
     u = _summand(gadget, secret, switch(gadget, ciphertext, FLOODED_LEVEL), context.party)
     flooded = _flooded(ring, gadget.t, u, context.parties)
@@ -140,11 +143,10 @@ def _check(context: PartyContext, ciphertext: Ciphertext) -> None:
 def _summand(gadget: Gadget, secret: Words, ciphertext: Ciphertext, party: int) -> Words:
     """u_i = c_i s_i, and for party 0 c_0 + c_1 s_0: coefficients [primes, N]."""
     ring = gadget.ring.at(ciphertext.level)
-    u = ring.mul(np.ascontiguousarray(ciphertext.parts[:, 1 + party]), secret[: ciphertext.level])
-    if party == 0:
-        u = ring.add(u, np.ascontiguousarray(ciphertext.parts[:, 0]))
+    product = ring.mul(np.ascontiguousarray(ciphertext.parts[:, 1 + party]), secret[: ciphertext.level])
+    u = ring.add(product, np.ascontiguousarray(ciphertext.parts[:, 0])) if party == 0 else product
     out = ring.intt(u)
-    wipe(u)
+    wipe(u, product)
     return out
 
 

@@ -54,8 +54,9 @@ def evaluation_key(party: Party) -> EvaluationKey:
     products, d1 = (weighted(gadget, r), weighted(gadget, party.secret)), ring.uniform(gadget.digits)
     errors = ring.errors(gadget.t, gadget.digits)
     d0 = ring.add(zeros_of(ring, gadget.t, d1, party.secret), products[0])
-    d2 = ring.add(ring.add(ring.mul(party.reference.a, r[:, None, :]), errors), products[1])
-    wipe(r, errors, *products)
+    masked = ring.mul(party.reference.a, r[:, None, :])
+    d2 = ring.add(ring.add(masked, errors), products[1])
+    wipe(r, errors, masked, *products)
     return EvaluationKey(party.index, d0, d1, d2)
 
 

@@ -72,8 +72,9 @@ class Party:
 def zeros_of(ring: Ring, t: int, a: Words, secret: Words) -> Words:
     """-s a + t e: what makes, with a [primes, count, N], encryptions of zero."""
     errors = ring.errors(t, *a.shape[1:-1])
-    result = ring.sub(errors, ring.mul(a, secret[:, None, :]))
-    wipe(errors)
+    product = ring.mul(a, secret[:, None, :])
+    result = ring.sub(errors, product)
+    wipe(errors, product)
     return result
 
 

@@ -8,7 +8,7 @@ for one result of a ``batch``. Conversions use a prime of 60 and one of 62 bits 
 up to 4 parties, 3 for up to 8, and 1. ``cpu_party``: CPU of the busiest party for one result, in the unit of the row: all parties share the cores of this host, and
 the paper's had two each.
 
-``ours`` of a row of bytes is what one party sends and receives. The paper's figures are those of one party: in tables 2 and 3 they grow as n - 1, what one of n
+``ours`` of a row of bytes is what one party sends and receives. The paper does not say whose bytes its figures are. They seem to be those of one party: in tables 2 and 3 they grow as n - 1, what one of n
 exchanges with the others, in table 4 as the sum of 2^i - 1 for i up to log2 n, what one exchanges in a tree.
 ``sent_by_a_party`` is the most that a party sends, ``ours_all_parties`` what all parties send. For decryption ``ours`` is what a party sends, as the paper's.
 

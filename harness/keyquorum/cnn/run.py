@@ -95,8 +95,8 @@ class Classified:
 
     @property
     def precision_bits(self) -> float:
-        """-log2 of the largest difference of a logit."""
-        return -math.log2(self.error)
+        """-log2 of the largest difference of a logit; infinite if there is none."""
+        return -math.log2(self.error) if self.error else math.inf
 
 
 def load_model() -> Model:

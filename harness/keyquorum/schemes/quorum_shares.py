@@ -43,19 +43,19 @@ class OwnShares:
         """The shares of the first ``count`` vectors, scaled modulo the prime of each; there is no other sharing to name."""
         points = [number + 1 for number in subset.numbers]
         made: list[ShareVector] = []
+        own = load_shares(folder, info, subset.numbers[party], count)
         try:
-            for index, share in enumerate(load_shares(folder, info, subset.numbers[party], count)):
-                try:
-                    prime = Domain.parse(info.secrets[index].domain).modulus
-                    made.append(
-                        ShareVector.from_words(mulmod_scalar(np.ascontiguousarray(share.words[0]), lagrange(points, party, prime), prime)[None, :])
-                    )
-                finally:
-                    share.wipe()
+            for secret, share in zip(info.secrets, own, strict=False):
+                prime = Domain.parse(secret.domain).modulus
+                scaled = mulmod_scalar(np.ascontiguousarray(share.words[0]), lagrange(points, party, prime), prime)
+                made.append(ShareVector.from_words(scaled[None, :]))
         except BaseException:
             for share in made:
                 share.wipe()
             raise
+        finally:
+            for share in own:
+                share.wipe()
         return "", made
 
     def sharing(self, folder: Path, info: KeyInfo) -> str:

@@ -12,8 +12,10 @@ from keyquorum.model.published import Cell, Row
 from .files import RuleError, folder, read_toml
 
 KINDS = ("measured", "computed", "cited")
-RATES = frozenset({"1/s", "%", "bits of security", "bits dropped"})
+RATES = frozenset({"1/s", "bits of security", "bits dropped"})
 """Units of which more is better."""
+SHARES = frozenset({"%"})
+"""Units of which neither more nor less is better."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Figure:
         return self.table[:3]
 
     def ratio(self, ours: float) -> float:
-        """How much better ours is: of times and bytes the published figure divided by ours, of rates the reverse."""
+        """How much better ours is: of times and bytes the published figure divided by ours, of rates the reverse; nan: of shares, and without a number."""
+        if self.unit in SHARES:
+            return float("nan")
         return (ours / self.value if self.unit in RATES else self.value / ours) if ours and self.value else float("nan")
 
 

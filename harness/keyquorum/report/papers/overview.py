@@ -98,7 +98,9 @@ def _headlines(papers: Papers) -> str:
             rows.append([*first, "–", "–", "–", escape(papers.reason(figure) or "without ours")])
         for number, row in enumerate(shown):
             start = first if number == 0 else ["", "", ""]
-            rows.append([*start, f"{row['ours']} {figure.unit}", row["ratio"], row["comparable"], escape(row["system"])])
+            rows.append(
+                [*start, f"{row['ours']} {figure.unit}", row["ratio"] if row["comparable"] != "no" else "–", row["comparable"], escape(row["system"])]
+            )
     return _table(("paper", "headline", "published", "ours", "ratio", "comparable", "what ours is, or why there is none"), rows)
 
 

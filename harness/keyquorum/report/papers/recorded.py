@@ -64,7 +64,7 @@ def _git(folder: Path, *words: str) -> str | None:
 
 
 def read(path: Path) -> list[Record]:
-    """The rows of a table of results; of a sweep of ``keyquorum bench`` one for each measurement. None if there is no such table."""
+    """The rows of a table of results; of a sweep of ``keyquorum bench`` one for each measurement; no rows if there is no such table."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:

@@ -82,7 +82,7 @@ class Papers:
     def line(self) -> str:
         """The last line of ``keyquorum report --papers``."""
         shown = [row for row in self.rows if row["ours"]]
-        compared = [row for row in shown if row["comparable"] != "no"]
+        compared = [row for row in shown if row["comparable"] != "no" and row["ratio"]]
         worst = min(compared, key=lambda row: float(row["ratio"]), default=None)
         counts = {word: sum(row["comparable"] == word for row in shown) for word in ("partly", "no")}
         ours = len(self.with_ours())
