@@ -63,7 +63,7 @@ def test_products_and_preprocessing() -> None:
         sent.append(context.backend.stats()["bytes_sent"])
         exact = joint.decrypt_exactly(context, made.gadget, secret, c, items=items)
         sent.append(context.backend.stats()["bytes_sent"])
-        flooded = joint.decrypt_flooded(context, made.gadget, secret, c)
+        flooded = joint.decrypt_flooded(context, made.gadget, secret, a)
         return exact, flooded, not any(section.any() for section in items), sent
 
     (exact, flooded, used, sent), (nothing, none, also_used, _) = run_in_process(api.in_process_committee(2, "semi"), job)
