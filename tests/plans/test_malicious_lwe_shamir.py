@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from keyquorum import _engine, api
 from keyquorum.backends.embedded import Embedded
+from keyquorum.dsl import Origin
 from keyquorum.fhe.lwe import encrypt
 from keyquorum.fhe.lwe_sets import LweParameters
 from keyquorum.model.errors import KeyQuorumError, ParameterError, PartyError, ProgramError
@@ -294,7 +295,7 @@ def test_masks_are_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
     def masks(self: LweFieldVariant, group: Any, size: int, names: list[Any]) -> Any:
         if len(pieces) == fails:
             raise PartyError("broke off")
-        names.append([np.zeros(16, np.uint8)])
+        names.append([Origin(bytes(16))])
         made = np.full((1, 1, 5), 7, np.uint64), np.full((1, variant.rows, 5), 7, np.uint64)
         pieces.extend(made)
         return made

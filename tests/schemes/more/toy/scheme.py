@@ -15,6 +15,7 @@ from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweCiphertexts, LweParameters, pack, unpack
 from keyquorum.fhe.lwe_public import LwePublicKey, expand_mask
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind, Report
 from keyquorum.model.needs import Needs
@@ -167,6 +168,9 @@ class ToyScheme(Scheme[ToyKeyInfo, ToyParameters, ToyRequest, LweCiphertexts]):
 
     def pooled(self, info: ToyKeyInfo, wanted: bool) -> bool:
         return True
+
+    def secret_domain(self, parameters: ToyParameters) -> Domain:
+        return Domain.parse("Z2^64")
 
     def phases(
         self, context: PartyContext, group: RoundingGroup, info: ToyKeyInfo, shares: Sequence[ShareVector], variant: Variant,
