@@ -52,6 +52,20 @@ fn reduced(v: &[u64], q: u64) -> PyResult<()> {
     Ok(())
 }
 
+/// A copy of `a`, whose words are below `q`, after `transform`, which runs without the interpreter's lock.
+fn transformed<'py, E: std::fmt::Display + Send>(
+    py: Python<'py>,
+    a: &Words<'py>,
+    q: u64,
+    transform: impl FnOnce(&mut [u64]) -> Result<(), E> + Send,
+) -> PyResult<Out<'py>> {
+    let mut v = contiguous(a)?.to_vec();
+    reduced(&v, q)?;
+    py.detach(|| transform(&mut v))
+        .map_err(|e| usage(e.to_string()))?;
+    Ok(PyArray1::from_vec(py, v))
+}
+
 #[pymethods]
 impl Ntt {
     /// Tables for prime `q` ≡ 1 mod 2n.
@@ -65,20 +79,16 @@ impl Ntt {
 
     /// Coefficients to NTT form, for each block of n words.
     fn forward<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
-        let mut v = contiguous(&a)?.to_vec();
-        reduced(&v, self.tables.modulus())?;
-        py.detach(|| self.tables.forward_all(&mut v))
-            .map_err(|e| usage(e.to_string()))?;
-        Ok(PyArray1::from_vec(py, v))
+        transformed(py, &a, self.tables.modulus(), |v| {
+            self.tables.forward_all(v)
+        })
     }
 
     /// NTT form to coefficients, for each block of n words.
     fn inverse<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
-        let mut v = contiguous(&a)?.to_vec();
-        reduced(&v, self.tables.modulus())?;
-        py.detach(|| self.tables.inverse_all(&mut v))
-            .map_err(|e| usage(e.to_string()))?;
-        Ok(PyArray1::from_vec(py, v))
+        transformed(py, &a, self.tables.modulus(), |v| {
+            self.tables.inverse_all(v)
+        })
     }
 }
 
@@ -113,20 +123,16 @@ impl Cyclotomic {
 
     /// Coefficients to values at the primitive m-th roots of unity, for each block of phi(m) words.
     fn forward<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
-        let mut v = contiguous(&a)?.to_vec();
-        reduced(&v, self.tables.modulus())?;
-        py.detach(|| self.tables.forward_all(&mut v))
-            .map_err(|e| usage(e.to_string()))?;
-        Ok(PyArray1::from_vec(py, v))
+        transformed(py, &a, self.tables.modulus(), |v| {
+            self.tables.forward_all(v)
+        })
     }
 
     /// Values to coefficients, for each block of phi(m) words.
     fn inverse<'py>(&self, py: Python<'py>, a: Words<'py>) -> PyResult<Out<'py>> {
-        let mut v = contiguous(&a)?.to_vec();
-        reduced(&v, self.tables.modulus())?;
-        py.detach(|| self.tables.inverse_all(&mut v))
-            .map_err(|e| usage(e.to_string()))?;
-        Ok(PyArray1::from_vec(py, v))
+        transformed(py, &a, self.tables.modulus(), |v| {
+            self.tables.inverse_all(v)
+        })
     }
 
     /// The values of a(X^t) from those of a(X), for each block of phi(m) words.

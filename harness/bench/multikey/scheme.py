@@ -79,8 +79,8 @@ def zeros_of(ring: Ring, t: int, a: Words, secret: Words) -> Words:
 
 
 @dataclass(frozen=True)
-class Ciphertext:
-    """``parts``: [primes, polynomials, N] in NTT form. ``parties``: ascending."""
+class _Polynomials:
+    """``parts``: polynomials in NTT form, modulo each prime. ``parties``: ascending."""
 
     parties: tuple[int, ...]
     parts: Words = field(repr=False)
@@ -92,19 +92,12 @@ class Ciphertext:
         return len(self.parts)
 
 
-@dataclass(frozen=True)
-class Product:
-    """A product that is not relinearised. ``parts``: [primes, polynomials, polynomials, N] in NTT form; its phase is a quadratic form in the vector of
-    ones and secrets."""
+class Ciphertext(_Polynomials):
+    """``parts``: [primes, polynomials, N]."""
 
-    parties: tuple[int, ...]
-    parts: Words = field(repr=False)
-    layout: Layout = "compact"
 
-    @property
-    def level(self) -> int:
-        """Number of its primes."""
-        return len(self.parts)
+class Product(_Polynomials):
+    """A product that is not relinearised. ``parts``: [primes, polynomials, polynomials, N]; its phase is a quadratic form in the vector of ones and secrets."""
 
 
 def places(parties: Sequence[int], layout: Layout) -> list[int | None]:

@@ -8,7 +8,7 @@ party writes them as they come, and the checksums of the files enter the transcr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keyquorum._engine import BUDGET_BITS, Cyclotomic
 from keyquorum.dsl import ShareVector
@@ -154,7 +155,7 @@ def _add_secret(x: Shares, context: PartyContext, parameters: GhsParameters, nam
             wipe(private)
 
 
-def _joined(parts: list[Any], axis: int = 0) -> Any:
+def _joined(parts: Sequence[NDArray[Any]], axis: int = 0) -> NDArray[Any]:
     """Secret arrays as one array, and the parts overwritten."""
     try:
         return np.concatenate(parts, axis=axis)
@@ -179,7 +180,7 @@ class _Prime:
         """Our shares of s'(X^t), [parts, phi(m)]."""
         n = self.parameters.degree
         own = self._values[:, target.of * n : (target.of + 1) * n]
-        return _joined([self._transform.automorphism(np.ascontiguousarray(part), target.exponent)[None] for part in own])  # type: ignore[no-any-return]
+        return _joined([self._transform.automorphism(np.ascontiguousarray(part), target.exponent)[None] for part in own])
 
     def bodies(self, kind: str, seed: bytes, first: int) -> Iterator[Words]:
         """The bodies of a file, some targets at a time. ``first``: the number of their first noise polynomial."""
@@ -192,10 +193,10 @@ class _Prime:
             call_weights = [weight % self.q for weight in form.weights]
             width = targets.shape[1]
             try:
-                file_of = ShareVector.from_words(np.concatenate([secret, targets, noise], axis=1))
+                inputs = ShareVector.from_words(np.concatenate([secret, targets, noise], axis=1))
             finally:
                 wipe(targets)
-            with self._runs.shares(file_of, s=n, targets=width, e=count * n) as file:
+            with self._runs.shares(inputs, s=n, targets=width, e=count * n) as file:
                 call = cyclo_switch_key(
                     N=n, f=form.factor, count=len(group), digits=len(form.weights), squares=sum(t.power == 2 for t in group), s=file["s"],
                     targets=file["targets"], e=file["e"], weights=call_weights,
