@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint docs bench-keygen build tools clean help
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help
 
 help:
 	@echo "make build         .venv with the engine, and all that tests and documents need"
@@ -112,9 +112,13 @@ wheel: $(WHEEL)/.tools
 image: build
 	docker/build.sh
 
-lint: build
+lint: lint-rust lint-python
+
+lint-rust: tools
 	cd Source && cargo fmt --all --check
 	cd Source && cargo clippy --release --locked --workspace --all-targets -q -- -D warnings
+
+lint-python: build
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check -q .
 	$(VENV)/bin/mypy
