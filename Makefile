@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help papers papers-full
 
 help:
 	@echo "make build         .venv with the engine, and all that tests and documents need"
@@ -48,6 +48,7 @@ help:
 	@echo "Measurements"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
 	@echo "make bench         the full sweeps, results/report, tables of results and figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
+	@echo "make papers        all that stands beside published figures, and their page: 90 minutes, goes on when called again (ONLY=: steps; MINUTES=: at most; LIST=1: shows them); papers-full: hours, also 16 parties"
 	@echo "make bench-keygen  key generation: time, bytes, rounds, memory, semi-honest beside malicious"
 	@echo "make bench-decrypt  threshold decryption of LWE and BFV, offline and online: time, rounds, bits, storage"
 	@echo "make bench-served  a served committee: requests a second and latency, of one client and of many (ADD=1: keep rows of other commits)"
@@ -243,6 +244,9 @@ bench: build
 	$(BENCH) --patience 15 --timeout 400 --budget 50 $(if $(LOADED),,--idle 120) || status=1; \
 	$(VENV)/bin/keyquorum report && $(PY) Scripts/figures.py || status=1; \
 	exit $$status
+
+papers papers-full: build
+	$(PY) -m bench.papers $(if $(filter papers-full,$@),--full) $(if $(ONLY),--only "$(ONLY)") $(if $(MINUTES),--minutes $(MINUTES)) $(if $(LIST),--list)
 
 bench-decrypt: build
 	$(PY) -m bench.decryption.decrypt

@@ -5,7 +5,7 @@
 ``keys``: two parties with additive shares, each a process of this host, over TLS: from the start of the processes to the files on disk, one run. ``noise``: gaussian as in the
 paper, cbd beside it. ``gb``: sent by both parties together; ``memory_gb``: of the larger one. Over simulated links the preprocessing is over the link as well.
 
-Writes results/ghs.csv. A key takes minutes.
+Writes results/ghs.csv; rows that were not measured stay. A key takes minutes.
 
     python -m bench.ghs [--what transform,keys] [--parameters ghs-28679] [--noise cbd] [--link none]
 """
@@ -100,7 +100,7 @@ def _keys(case: Case) -> Row:
     }  # fmt: skip
 
 
-BENCH = Bench("ghs", cases, job, COLUMNS, axes=("what", "parameters", "noise", "link"))
+BENCH = Bench("ghs", cases, job, COLUMNS, axes=("what", "parameters", "noise", "link"), key=("what", "parameters", "noise", "n", "link"))
 
 if __name__ == "__main__":
     raise SystemExit(BENCH.main())

@@ -14,7 +14,7 @@ from keyquorum.model.links import FORMS
 from keyquorum.sweep.cases import Axes, Case
 from keyquorum.sweep.measure import Effort
 from keyquorum.sweep.runner import Settings, run_suite
-from keyquorum.sweep.suites import SUITES, cases_of
+from keyquorum.sweep.suites import OF_OTHERS, SUITES, cases_of
 from keyquorum.terminal.output import console, emit, printed
 from keyquorum.terminal.progress import progress_bars
 
@@ -108,7 +108,7 @@ def _sweeps(suite: str, axes: Axes, quick: bool) -> dict[str, list[Case]]:
     if suite != "all":
         return {suite: cases_of(suite, axes, quick)}
     sweeps, reason = {}, None
-    for name in SUITES:
+    for name in (one for one in SUITES if one not in OF_OTHERS):
         try:
             sweeps[name] = cases_of(name, axes, quick)
         except ParameterError as error:

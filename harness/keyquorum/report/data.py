@@ -29,11 +29,19 @@ def load(folder: Path) -> pd.DataFrame:
     tables = [table for table in tables if len(table)]
     if not tables:
         raise NoResultsError(f"{folder}/bench: no results: run keyquorum bench all --quick first")
-    rows = pd.concat(tables, ignore_index=True)
+    rows = _latest(pd.concat([table.assign(table=number) for number, table in enumerate(tables)], ignore_index=True))
     rows["link"] = rows["link"].fillna("")
     rows["loaded"] = _loaded(rows)
     rows.attrs |= {name: own_table(folder, name) for name in OWN_TABLES}
     return rows
+
+
+def _latest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of a measurement that several tables have, the rows of the table that measured it last."""
+    case = ["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link"]
+    last = rows.groupby([*case, "table"], dropna=False)["utc"].transform("max")
+    latest = last.groupby([rows[name] for name in case], dropna=False).transform("max")
+    return rows[last == latest].drop(columns="table").reset_index(drop=True)
 
 
 def own_table(folder: Path, name: str) -> list[dict[str, str]]:
@@ -68,6 +76,7 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
     parties = rows.groupby([*keys, "party"], dropna=False)[SUMS].sum()
     parties["peak_memory"] = rows.groupby([*keys, "party"], dropna=False)["peak_memory"].max()
     parties["loaded"] = rows.groupby([*keys, "party"], dropna=False)["loaded"].any()
+    parties["commit"] = rows.groupby([*keys, "party"], dropna=False)["commit"].first()
     parties["online_seconds"] = parties["seconds"] - parties["offline_seconds"]
     grouped = parties.groupby(level=list(range(len(keys))), dropna=False)
     return pd.DataFrame(
@@ -80,6 +89,7 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
             "rounds": grouped["rounds"].max(),
             "peak_memory": grouped["peak_memory"].max(),
             "loaded": grouped["loaded"].max(),
+            "commit": grouped["commit"].first(),
         }
     ).reset_index()
 
@@ -91,7 +101,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     table = runs(pd.concat([rows, phases], ignore_index=True))
     grouped = table.groupby(CASE, dropna=False)
     result = grouped.median(numeric_only=True).drop(columns=["repeat", "loaded"], errors="ignore")
-    result["loaded"] = grouped["loaded"].any()
+    result["loaded"], result["commit"] = grouped["loaded"].any(), grouped["commit"].first()
     for name in ("seconds", "offline_seconds", "online_seconds"):
         result[f"{name}_low"], result[f"{name}_high"] = grouped[name].min(), grouped[name].max()
     result["runs"] = grouped.size()

@@ -20,6 +20,8 @@ JOBS: tuple[tuple[str, str, str, str, str, float, str], ...] = (
 )
 """Column, suite, prefix of the name, figure, unit, scale, link."""
 
+METHODS = {"lwe round_ltz_table": "tables", "lwe round_ltz_circuit": "circuit"}
+"""Exact methods by which LWE ciphertexts are decrypted."""
 MALICIOUS = "malicious"
 """What committees with MACs and those that verify products hold against. The note says in what."""
 
@@ -28,6 +30,7 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """A row for each committee and parameter set of its keys, and a note on the columns. Figures of three parties are preferred."""
     rows: list[dict[str, object]] = []
     used: set[str] = set()
+    commits: set[str] = set()
     embedded = select(table, backend="embedded", batch=1)
     embedded = embedded.assign(protocol=embedded["protocol"].replace(FAMILIES))
     plans = embedded[embedded["suite"].isin(["keygen", "decrypt"])]
@@ -47,9 +50,12 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
                 found = select(found, parameters=parameters) if suite == "keygen" else found if first else found.head(0)
                 label = f"{column}, {unit}"
                 row[label] = "–"
+                row |= {"LWE by": "–"} if link else {}
                 if len(found):
                     best = found.loc[found[figure].idxmin()]
                     row[label] = _figure(float(best[figure]) * scale)
+                    row |= {"LWE by": f"{METHODS[str(best['name'])]}, {best['parameters']}"} if link else {}
+                    commits |= {str(best["commit"])} - {"nan"}
                     used |= {f"{column}: {best['name']}, {best['parameters']}"} if suite == "decrypt" else set()
             rows.append(row)
     made = pd.DataFrame(rows)
@@ -58,6 +64,8 @@ def threat_model_table(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
         "Medians of the slowest party, all parties on one machine over TLS, no added delay but for LWE: there 1 ms round trip, fastest exact method."
     )
     note += f" {'; '.join(sorted(used))}." if used else ""
+    if len(commits) > 1:
+        note += f" Measured at {len(commits)} states of the code ({', '.join(sorted(commits))}), so ratios between rows are of several builds."
     if len(made) and (made["adversary"] == MALICIOUS).any():
         note += f" {MALICIOUS}: static, with abort, the jobs of these columns; exact decryption only under keys whose plain modulus fits one ring (docs/pages/security/decryption.md)."
     return made.drop(columns=empty), note

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 from keyquorum.backends import BACKENDS
@@ -157,7 +158,8 @@ def _lwe(axes: Axes, quick: bool) -> Iterator[Case]:
             continue
         if (axes.parameters and name not in axes.parameters) or (axes.backends and "embedded" not in axes.backends):
             continue
-        roundings = LWE_ROUNDINGS if COMMITTEES[protocol].ring_protocol else ROUNDINGS[:1] if _verifies(protocol) else ROUNDINGS
+        verified_field = _verifies(protocol) and COMMITTEES[protocol].ring_protocol is None  # these have no tables
+        roundings = ROUNDINGS[:1] if verified_field else LWE_ROUNDINGS
         for rounding, link in product(roundings, links):
             throughput = not quick and parties <= 4 and (not link or (protocol == ADDITIVE and parties == 4 and link == PINGS[1]))
             for batch in (1, 1024) if throughput else (1,):
@@ -176,6 +178,19 @@ def _lwe_with_macs(axes: Axes, links: Sequence[str]) -> Iterator[Case]:
         return
     for link in links:
         yield Case("decrypt", "lwe round_ltz_table", "embedded", WITH_MACS, 2, name, 1, link)
+
+
+def _threat_models(axes: Axes, quick: bool) -> Iterator[Case]:
+    """All that stands in the table of threat models, in one sweep: three parties, keys and exact or flooded decryptions one at a time, LWE over links of 1 ms ping."""
+    three = replace(axes, parties=axes.parties or (3,), links=("none", PINGS[1]))
+    yield from _keygen(replace(three, links=("none",)), quick)
+    for case in _decrypt(three, quick):
+        if case.batch == 1 and bool(case.link) == case.name.startswith("lwe") and not case.name.endswith("mask_open"):
+            yield case
+    if not quick and WITH_MACS in (axes.protocols or (WITH_MACS,)):
+        for parties in three.parties or ():
+            yield Case("decrypt", "lwe round_ltz_table", "embedded", WITH_MACS, parties, lwe_set(WITH_MACS), 1, PINGS[1])
+            yield Case("decrypt", "bfv round_ltz_circuit", "embedded", WITH_MACS, parties, "bfv-4096", 1)
 
 
 def _cnn(axes: Axes, quick: bool) -> Iterator[Case]:
@@ -218,8 +233,11 @@ SUITES: dict[str, tuple[str, Maker]] = {
     "primitives": ("products, random bits, openings, comparisons, ANDs", _programs("primitives")),
     "conversion": ("between Z_2, Z_3 and Z_q", _programs("conversion")),
     "sampling": ("secrets and noise", _programs("sampling")),
+    "threat_models": ("keys and decryptions of the table of threat models, for three parties: of other suites, in one sweep", _threat_models),
 }
 """Description and cases of each suite, in the order of ``all``, the most important suites first."""
+OF_OTHERS = ("threat_models",)
+"""Suites that ``all`` leaves out, since other suites have their measurements."""
 
 
 def cases_of(suite: str, axes: Axes, quick: bool = False) -> list[Case]:
