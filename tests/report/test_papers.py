@@ -186,7 +186,30 @@ def test_an_entry_of_a_figure_with_a_row_is_stale(papers: table.Papers) -> None:
     assert replace(papers, entries=[table.Entry("000_slide_throughput", "", ("ms",))]).stale() == [
         "000_slide_throughput: an entry is about no figure"
     ]
-    assert len(replace(papers, entries=papers.entries[1:]).missing()) == 6
+    assert len(replace(papers, entries=papers.entries[:-1]).missing()) == 2
+
+
+def test_of_two_states_of_the_history_the_newer_one_counts(tmp_path: Path) -> None:
+    lines = [f"tables,semi2k,4,rtt=1,{ms},4,8,{commit[:12]}" for ms, commit in ((5, OTHER), (4, GOOD))]
+    (tmp_path / "latency.csv").write_text(HEAD + "".join(line + "\n" for line in lines))
+    for order, ours in (((GOOD, OTHER), "4"), ((OTHER, GOOD), "5")):
+        (row,) = table.make(tmp_path, History(frozenset(order), order), _rules(tmp_path)).rows
+        assert row["ours"] == ours
+
+
+def test_a_figure_with_a_rule_waits_for_its_command(tmp_path: Path) -> None:
+    (tmp_path / "latency.csv").write_text(HEAD)
+    made = table.make(tmp_path, History(frozenset()), _rules(tmp_path))
+    (figure,) = (f for f in made.figures if f.cell == "000_slide_online_latency parties=4, ping_ms=1, online_ms")
+    assert made.reason(figure) == "Not measured yet at a commit of the history: python -m bench.decryption.latency." and figure not in made.missing()
+
+
+def test_a_time_without_a_link_is_not_comparable_with_one_over_a_network(tmp_path: Path) -> None:
+    (tmp_path / "latency.csv").write_text(f"{HEAD}tables,semi2k,4,none,4,4,8,{GOOD[:12]}\n")
+    (row,) = table.make(tmp_path, History(frozenset({GOOD})), _rules(tmp_path, RULE.replace("rtt=1", "none"))).rows
+    assert row["comparable"] == "no" and row["why"] == f"{table.WITHOUT_LINK} Other hardware."
+    bytes_of = next(f for f in figures.figures() if f.column == "communication_kb" and f.row["network"] == "LAN")
+    assert not bytes_of.over_link
 
 
 def _sweep(repeat: int, party: int, phase: str, seconds: float) -> Record:

@@ -14,6 +14,9 @@ from .files import RuleError, folder, read_toml
 KINDS = ("measured", "computed", "cited")
 RATES = frozenset({"1/s", "bits of security", "bits dropped"})
 """Units of which more is better."""
+TIMES = frozenset({"s", "ms", "us", "µs", "1/s"})
+"""Units of times, and of results a second: what the delay of a link changes."""
+NETWORK_COLUMNS = ("network", "ping_ms")
 SHARES = frozenset({"%"})
 """Units of which neither more nor less is better."""
 
@@ -36,6 +39,11 @@ class Figure:
     def paper(self) -> str:
         """The paper's number, of three digits."""
         return self.table[:3]
+
+    @property
+    def over_link(self) -> bool:
+        """Whether it is a time or a rate that the paper measured over a network."""
+        return self.unit in TIMES and any(self.row.get(name) for name in NETWORK_COLUMNS)
 
     def ratio(self, ours: float) -> float:
         """How much better ours is: of times and bytes the published figure divided by ours, of rates the reverse; nan: of shares, and without a number."""

@@ -83,6 +83,8 @@ def _conditions(papers: Papers) -> str:
         "paper's time or bytes divided by ours, our rate divided by the paper's; above 1 ours is better. Every party of ours is a process of one machine "
         f"({cores} cores, shared by all parties), over TLS; links are simulated where one is named. The papers used other hardware, so no ratio is a race. "
         'All columns: <a href="../papers.csv">papers.csv</a>.</p>'
+        "<p>Comparable: <b>yes</b>, ours is the same operation, and nothing that changes the figure differs; <b>partly</b>, it is the same operation under other conditions, "
+        "which the row names; <b>no</b>, it is another operation, or a time or a rate without a link beside one over a network. Bytes, rounds and gates do not depend on links.</p>"
     )
 
 

@@ -25,9 +25,10 @@ class HistoryError(KeyQuorumError):
 
 @dataclass(frozen=True)
 class History:
-    """The commits from which HEAD comes."""
+    """The commits from which HEAD comes. ``order``: the same, the newest first."""
 
     commits: frozenset[str]
+    order: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, folder: Path) -> History:
@@ -38,11 +39,19 @@ class History:
             raise HistoryError(f"{folder.resolve()}: no history of commits here: run it in a checkout of the project")
         if shallow == "true":
             raise HistoryError(f"{folder.resolve()}: the checkout has only the end of the history: fetch the rest with git fetch --unshallow")
-        return cls(frozenset(listed.split()))
+        return cls(frozenset(listed.split()), tuple(listed.split()))
 
     @cached_property
     def _short(self) -> frozenset[str]:
         return frozenset(commit[:SHORT] for commit in self.commits)
+
+    @cached_property
+    def _ages(self) -> dict[str, int]:
+        return {commit[:SHORT]: age for age, commit in enumerate(self.order)}
+
+    def age(self, commit: str) -> int:
+        """The number of commits after this one; 0 if that is not known."""
+        return self._ages.get(commit[:SHORT], 0)
 
     def refusal(self, commit: str) -> str:
         """Why results of this commit do not count; empty if they do."""

@@ -49,6 +49,8 @@ class Papers:
     rules: Rules
     by_figure: dict[Figure, list[Record]]
     entries: list[Entry]
+    pending: dict[Figure, str]
+    """Of figures that have a rule: the command that measures them."""
 
     @property
     def rows(self) -> list[Record]:
@@ -64,11 +66,14 @@ class Papers:
         if any(row["ours"] for row in self.by_figure[figure]):
             return ""
         refused = [row["why"] for row in self.by_figure[figure]]
-        return refused[0] if refused else next((entry.reason for entry in self.entries if entry.covers(figure)), "")
+        said = [entry.reason for entry in self.entries if entry.covers(figure)]
+        said += [f"Not measured yet at a commit of the history: {self.pending[figure]}."] if figure in self.pending else []
+        return next(iter([*refused, *said]), "")
 
     def missing(self) -> list[Figure]:
-        """Figures without a row and without an entry."""
-        return [f for f in self.figures if not self.by_figure[f] and not any(entry.covers(f) for entry in self.entries)]
+        """Figures without a row, a rule or an entry."""
+        found = [f for f in self.figures if not self.by_figure[f] and f not in self.pending]
+        return [f for f in found if not any(entry.covers(f) for entry in self.entries)]
 
     def stale(self) -> list[str]:
         """Entries of ``without_ours.toml`` that are about no figure, or about one that has a row by now."""
@@ -99,13 +104,15 @@ def make(results: Path, history: History, rules: Rules | None = None) -> Papers:
     known = figures()
     recorded = {name: source.rows(results) for name, source in rules.sources.items()}
     by_figure: dict[Figure, list[Record]] = {figure: [] for figure in known}
+    pending: dict[Figure, str] = {}
     for rule in rules.rules:
         chosen = [figure for figure in known if rule.applies(figure)]
         if not chosen:
             raise RuleError(f"rule of {rule.table}, {rule.column}: no figure is so: correct table, column and where")
         for figure in chosen:
+            pending.setdefault(figure, rules.sources[rule.source].command)
             by_figure[figure] += _beside(figure, rule, rules.sources[rule.source], recorded[rule.source], history)
-    return Papers(known, rules, by_figure, load_entries(folder() / "without_ours.toml"))
+    return Papers(known, rules, by_figure, load_entries(folder() / "without_ours.toml"), pending)
 
 
 def load_entries(path: Path) -> list[Entry]:
@@ -123,6 +130,8 @@ def _beside(figure: Figure, rule: Rule, source: Source, rows: list[Record], hist
         found.setdefault(rule.named(row), []).append(row)
     for system, all_of in found.items():
         usable = [row for row in all_of if not _refusal(row, source, history)]
+        last = min((history.age(row.get("commit", "")) for row in usable), default=0)
+        usable = [row for row in usable if history.age(row.get("commit", "")) == last]
         if len(usable) > 1:
             raise RuleError(f"rule of {figure.cell}: {len(usable)} recorded rows are {system!r}: narrow match, or name more columns in system")
         yield _row(figure, rule, source, (usable or all_of)[0], system) | ({} if usable else _refused(all_of[0], source, history))
@@ -153,17 +162,22 @@ def _row(figure: Figure, rule: Rule, source: Source, row: Record, system: str) -
     made["link"] = made["link"] or "none"
     if made["link"] != "none":
         made["shared_link"] = made["shared_link"] or "no"
+    comparable = "no" if made["link"] == "none" and figure.over_link else rule.comparable
     return made | {
         "paper": figure.paper, "place": figure.place, "cell": figure.cell, "quantity": figure.column, "unit": figure.unit,
         "published": text(figure.value), "kind": figure.kind, "system": system, "ours": text(ours), "ratio": text(figure.ratio(ours), 3),
-        "comparable": rule.comparable, "why": _why(figure, rule), "command": row.get("command") or source.command,
+        "comparable": comparable, "why": _why(figure, rule, comparable), "command": row.get("command") or source.command,
     }  # fmt: skip
 
 
-def _why(figure: Figure, rule: Rule) -> str:
+WITHOUT_LINK = "No link here: the machine's own loopback, where the paper has a network."
+
+
+def _why(figure: Figure, rule: Rule, comparable: str) -> str:
     """How ours differs, and what the table says of the published figure."""
     column, _, note = str(figure.row.get("note") or "").partition(": ")
-    return " ".join([rule.why, *([f"The published figure is {note}."] if column == figure.column else [])]).strip()
+    without = [WITHOUT_LINK] if comparable != rule.comparable else []
+    return " ".join([*without, rule.why, *([f"The published figure is {note}."] if column == figure.column else [])]).strip()
 
 
 def text(value: float, digits: int = 6) -> str:
