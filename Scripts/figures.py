@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import statistics
 import sys
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from keyquorum.cnn.run import WAYS
@@ -16,6 +18,7 @@ from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED, RING_WI
 from keyquorum.model.idle import IDLE_CORES
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.report.data import NoResultsError, conditions, load, summary
+from keyquorum.report.papers.recorded import History, HistoryError
 from keyquorum.report.threat_models import threat_model_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,7 +31,7 @@ PLOTS = {
 }
 """Plots of the report that results/README.md shows; README.md shows the first."""
 ORIGIN = """
-Most tables name the commit of each row (116b60d03698 and d2beaa91b428 are not in this history). All rows were measured on an idle machine, except for rows that say otherwise. Compare only what stands in one row:
+Most tables name the commit of each row. All rows were measured on an idle machine, except for rows that say otherwise. Compare only what stands in one row:
 
 * Rows of triples, and of programs on both engines, are of an earlier state, and of another machine.
 * Keys for TFHE-rs, keys at N = 16384, keys of FHEW, committees that verify products, and decryptions of LWE and BFV with MACs were measured after the transforms used AVX-512, the other rows before.
@@ -45,8 +48,48 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 
 def _loaded(row: dict[str, str]) -> str:
-    """A note beside a time that was measured beside other work."""
-    return " (started under load)" if row["busy"] and float(row["busy"]) > IDLE_CORES else ""
+    """Notes beside a time: that it was measured beside other work, and that its state of the code is not known."""
+    return (" (started under load)" if row["busy"] and float(row["busy"]) > IDLE_CORES else "") + _mark(row)
+
+
+MARK = "†"
+
+
+@cache
+def _history(root: Path) -> History | None:
+    """The history of this checkout; None where there is none, so that nothing is marked."""
+    try:
+        return History.of(root)
+    except HistoryError:
+        return None
+
+
+def _refusal(row: dict[str, str]) -> str:
+    """Why a row does not count on the page of published figures; empty if it does, or if there is no history."""
+    history = _history(ROOT)
+    return history.refusal(row.get("commit", "")) if history else ""
+
+
+def _mark(row: dict[str, str]) -> str:
+    """The mark of a figure that does not count on that page."""
+    return f" {MARK}" if _refusal(row) else ""
+
+
+def provenance() -> list[str]:
+    """The tables of which rows do not count on the page of published figures, with their reasons."""
+    lines = []
+    for path in sorted((ROOT / "results").glob("*.csv")):
+        rows = _rows(path.stem) if path.name not in ("papers.csv", "exact_decryption.csv") else []
+        counts = Counter(filter(None, map(_refusal, rows)))
+        lines += [f"* `{path.name}`: {number} of {len(rows)} rows, {why}." for why, number in sorted(counts.items())]
+    if not lines:
+        return []
+    return [
+        "",
+        f"The page of published figures does not count these rows, and figures of them have the mark {MARK} below or in README.md:",
+        "",
+        *lines,
+    ]
 
 
 def parity() -> list[str]:
@@ -487,7 +530,7 @@ def _of_benches() -> list[Row]:
             (
                 "keys for CKKS, N = 16384, 7 Galois keys",
                 f"`{row['protocol']}`, {row['parties']}",
-                f"{row['seconds']} s, {row['rss_gb']} GB of memory",
+                f"{row['seconds']} s, {row['rss_gb']} GB of memory{_mark(row)}",
                 "–",
             )
         )
@@ -498,11 +541,11 @@ def _of_benches() -> list[Row]:
             RING_WITH_MACS,
         ):
             cpu = f", CPU of a party {_cpu(row)} µs each" if row.get("online_cpu_us") else ""
-            figure = f"{int(row['per_s']):,} a second (batch {int(row['items']):,}{cpu}; no added delay)"
+            figure = f"{int(row['per_s']):,} a second (batch {int(row['items']):,}{cpu}; no added delay){_mark(row)}"
             rows.append(("LWE decryptions, online", f"`{row['protocol']}`, 2", figure, "–"))
     rows += _of_served()
     for row in _rows("tfhe")[:1]:
-        figure = f"{row['seconds']} s, {row['sent_mb']} MB sent and {row['memory_mb']} MB of memory a party"
+        figure = f"{row['seconds']} s, {row['sent_mb']} MB sent and {row['memory_mb']} MB of memory a party{_mark(row)}"
         rows.append(
             (f"keys for TFHE-rs, `{row['parameters']}`", f"`{row['protocol']}`, {row['parties']}", figure, f"TFHE-rs alone: {row['alone_seconds']} s")
         )
@@ -514,23 +557,25 @@ def _of_benches() -> list[Row]:
             ahead = "".join(
                 f"; {float(b['offline_ms']) / 64:.2g} ms, {float(b['offline_mb']) / 64:.2g} MB ahead (of 64 blocks, each)" for b in batches
             )
-            figure = f"{row['ms']} ms, {1e3 * float(row['mb']):.2g} kB a party{ahead}"
+            figure = f"{row['ms']} ms, {1e3 * float(row['mb']):.2g} kB a party{ahead}{_mark(row)}"
             peer = "paper 003, other hardware: 0.96 s, 5.12 MB"
             rows.append(("AES-128 under a shared key, 1 ms round trip", f"`{row['protocol']}`, 2", figure, peer))
     for row in _rows("dishonest"):
         if row["row"] in ("triples_z2_64", "triples_spdz2k"):
             theirs = f"MP-SPDZ: {int(row['mpspdz_per_s']):,}" if row["mpspdz_per_s"] else "–"
             each = float(row["embedded_cpu_us"]) / int(row["parties"])
-            figure = f"{int(row['embedded_per_s']):,} a second (batch {int(row['items']):,}, CPU of a party {each:.1f} µs each; no added delay)"
+            figure = f"{int(row['embedded_per_s']):,} a second (batch {int(row['items']):,}, CPU of a party {each:.1f} µs each; no added delay){_mark(row)}"
             rows.append(("triples modulo 2^64", f"`{row['protocol']}`, {row['parties']}", figure, theirs))
     for row in _rows("paper004"):
         if (row["best"], row["quantity"], row.get("link", "none")) == ("yes", "seconds", "none") and row["row"].startswith("key generation"):
             theirs = f"GMPFHE, other hardware: {row['paper']} s" if row["paper"] else "–"
-            rows.append((row["row"], f"semi-honest, dishonest majority, {row['parties']}", f"{row['ours']} s", theirs))
+            rows.append((row["row"], f"semi-honest, dishonest majority, {row['parties']}", f"{row['ours']} s{_mark(row)}", theirs))
     ratios = [float(row["ratio"]) for row in _rows("parity") if row["ratio"]]
     if ratios:
         wrong = sum(bool(row["difference"]) for row in _rows("parity"))
-        figure = f"median {statistics.median(ratios):.2f} of MP-SPDZ's time, largest {max(ratios):.2f}; {wrong} outputs differ"
+        figure = (
+            f"median {statistics.median(ratios):.2f} of MP-SPDZ's time, largest {max(ratios):.2f}; {wrong} outputs differ{_mark(_rows('parity')[0])}"
+        )
         programs = len({row["program"] for row in _rows("parity")})
         rows.append((f"{programs} programs, on both engines", f"all, {len(ratios)} rows", figure, "the same machine"))
     return rows
@@ -548,6 +593,14 @@ def chosen() -> list[str]:
         "| what | committee, parties | KeyQuorum | for comparison, or conditions |",
         "| --- | --- | --- | --- |",
         *(f"| {' | '.join(row)} |" for row in rows),
+        *(
+            [
+                "",
+                f"{MARK} Recorded at a state of the code that is not in this history, or not known: the page of published figures does not count it.",
+            ]
+            if any(MARK in row[2] for row in rows)
+            else []
+        ),
     ]
     plot = ROOT / "results" / "report" / f"{next(iter(PLOTS))}.png"
     return [*lines, "", f"![{PLOTS[plot.stem]}]({plot.relative_to(ROOT)})"] if plot.exists() else lines
@@ -564,7 +617,7 @@ def main() -> int:
         return 1
     tables = [*sweeps(), *keygen(), *lwe(), *served(), *dishonest(), *verified(), *gmpfhe(), *tfhe(), *ajax(), *toprf(), *parity()]
     if tables:
-        (ROOT / "results" / "README.md").write_text("\n".join(["# Measured", *ORIGIN, *tables, ""]))
+        (ROOT / "results" / "README.md").write_text("\n".join(["# Measured", *ORIGIN, *provenance(), *tables, ""]))
     path.write_text(f"{head}{BEGIN}\n" + "\n".join(["## Measured", *chosen()]) + f"\n{END}{tail}")
     return 0
 

@@ -224,13 +224,14 @@ def write_table(path: Path, rows: Sequence[Row], columns: Sequence[str] = (), ke
 
 
 def add_line(path: Path, row: Row) -> None:
-    """Adds a row to a table of counts, which has no commit: its rows are added up."""
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, list(row))
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
+    """Adds a row to a table of counts, whose rows are added up. Columns that the table lacks are added, empty in its older rows."""
+    with path.open(newline="") if path.exists() else io.StringIO() as file:
+        rows: list[dict[str, str | int | float]] = [dict(old) for old in csv.DictReader(file)]
+    names = list(dict.fromkeys(name for one in (*rows, row) for name in one))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, names, restval="")
+        writer.writeheader()
+        writer.writerows([*rows, row])
 
 
 __all__ = [

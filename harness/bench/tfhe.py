@@ -179,7 +179,7 @@ def checked(case: Check, options: Options) -> Iterator[Row]:
     row: Row = {
         "protocol": case.protocol, "parties": case.parties, "parameters": PARAMETERS, "integers": case.integers, "wrong_integers": wrong_integers,
         "look_ups": case.look_ups, "wrong_look_ups": wrong, "noise_bits": round(math.log2(variance) / 2, 3), "own_noise_bits": round(math.log2(own) / 2, 3),
-        "variance_ratio": round(variance / own, 4), **{name: circumstances()[name] for name in MACHINE},
+        "variance_ratio": round(variance / own, 4), **{name: circumstances()[name] for name in (*MACHINE, "commit")},
     }  # fmt: skip
     if RESULTS.is_dir():
         add_line(RESULTS / "tfhe_results.csv", row)

@@ -145,7 +145,7 @@ def test_exactness_is_recorded_and_added_up(tmp_path: Path, monkeypatch: pytest.
     assert exactness.BENCH.main(["--totals"]) == 0
     assert capsys.readouterr().out.split("decryptions=")[1].startswith("128 wrong=0 expected=0..0 judged=ok")
     header = RECORDED.read_text().splitlines()[0]
-    assert header == "variant,protocol,n,parameters,fraction,decryptions,wrong,cores,machine,version"
+    assert header == "variant,protocol,n,parameters,fraction,decryptions,wrong,cores,machine,version,commit"
 
 
 def test_tradeoff_table_and_plot(tmp_path: Path) -> None:

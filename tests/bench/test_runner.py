@@ -128,3 +128,10 @@ def test_every_job_is_found_and_a_prefix_is_of_one_package() -> None:
         add_package("bench", "elsewhere")
     with pytest.raises(KeyQuorumError, match=r"jobs : are of keyquorum\.plans"):
         add_package("", "elsewhere")
+
+
+def test_a_line_with_a_new_column_keeps_the_older_lines(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    for row in ({"n": 1, "wrong": 0}, {"n": 2, "wrong": 0, "commit": "abc"}):
+        runner.add_line(path, row)
+    assert path.read_text().split() == ["n,wrong,commit", "1,0,", "2,0,abc"]

@@ -270,3 +270,13 @@ def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: Modul
     assert "| key generation x | semi-honest, dishonest majority, 2 | 3.7 s | GMPFHE, other hardware: 525.0 s |" in text
     assert "| 1 programs, on both engines | all, 3 rows | median 0.30 of MP-SPDZ's time, largest 0.50; 0 outputs differ | the same machine |" in text
     assert "[All tables, plots, conditions and commits](results/README.md)" in text
+
+
+def test_rows_of_other_states_are_marked(figures: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "results").mkdir()
+    keys = {"protocol": "ring", "parties": 3, "parameters": "x", "seconds": 5, "sent_mb": 1, "memory_mb": 2, "alone_seconds": 1, "cores": 2}
+    for commit, marked in (("a" * 12, False), ("b" * 12, True)):
+        monkeypatch.setattr(figures, "_history", lambda root: figures.History(frozenset({"a" * 40})))
+        write_table(tmp_path / "results" / "tfhe.csv", [keys | {"commit": commit}])
+        assert f"{figures.MARK} Recorded at a state" in "\n".join(figures.chosen()) if marked else figures.MARK not in "\n".join(figures.chosen())
+        assert bool(figures.provenance()) == marked

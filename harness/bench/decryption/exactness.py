@@ -135,7 +135,7 @@ def job(case: Case, options: Options) -> Iterator[Row]:
     """Counts the failures of a row."""
     counted = check(case.configuration, case.fraction) if case.configuration else case.counted or {}
     if options.record:
-        add_line(RECORDED, {**counted, **{name: circumstances()[name] for name in MACHINE}})
+        add_line(RECORDED, {**counted, **{name: circumstances()[name] for name in (*MACHINE, "commit")}})
     yield judged(counted)
 
 

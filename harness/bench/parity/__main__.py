@@ -25,6 +25,7 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.model.protocols import PROTOCOLS as ALL
 from keyquorum.programs.header import header
+from keyquorum.sweep.rows import commit
 from keyquorum.terminal.output import console
 
 from ..runner import Row
@@ -141,6 +142,7 @@ def merged(path: Path, done: list[Compared], checkout: Checkout) -> list[Row]:
         "mpspdz_commit": checkout.commit,
         "machine": platform.machine(),
         "cores": os.cpu_count() or 0,
+        "commit": commit(),
     }
     measured = {c.protocol for c in done}
     rows: list[Row] = [{**c.row(), **origin} for c in done]
