@@ -22,7 +22,14 @@ import zipfile
 from pathlib import Path
 
 WHEEL = re.compile(r"keyquorum-[0-9.]+-cp3\d+-abi3-(manylinux_\d+_\d+_\w+|macosx_\w+)\.whl")
-NEEDED = ("py.typed", "_engine.pyi", "fhe/params/bfv-8192.toml", "_share/Programs/Source/sample_cbd.mpc", "_share/Programs/Library/conversions.py")
+NEEDED = (
+    "py.typed",
+    "_engine.pyi",
+    "fhe/params/bfv-8192.toml",
+    "_share/Programs/Source/sample_cbd.mpc",
+    "_share/Programs/Library/conversions.py",
+    "_share/params/published/ours/sources.toml",
+)
 IN_SOURCE = (
     "pyproject.toml",
     "README.md",

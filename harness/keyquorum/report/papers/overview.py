@@ -101,9 +101,20 @@ def _headlines(papers: Papers) -> str:
         for number, row in enumerate(shown):
             start = first if number == 0 else ["", "", ""]
             rows.append(
-                [*start, f"{row['ours']} {figure.unit}", row["ratio"] if row["comparable"] != "no" else "–", row["comparable"], escape(row["system"])]
+                [
+                    *start,
+                    f"{row['ours']} {figure.unit}",
+                    row["ratio"] if row["comparable"] != "no" else "–",
+                    row["comparable"],
+                    escape(_headline(row)),
+                ]
             )
     return _table(("paper", "headline", "published", "ours", "ratio", "comparable", "what ours is, or why there is none"), rows)
+
+
+def _headline(row: Record) -> str:
+    """What ours is; of a row that cannot be compared also why."""
+    return f"{row['system']}. {row['why']}" if row["comparable"] == "no" else row["system"]
 
 
 def _link(paper: str) -> str:
