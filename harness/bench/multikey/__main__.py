@@ -9,7 +9,7 @@ All but decryption and the quorum's keys is one process. Every result is decrypt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from keyquorum.fhe.parameters import ParameterSet
@@ -47,27 +47,31 @@ def cases(options: Options) -> list[Case]:
     return found + [Case("decryption", k) for k in parties if k <= most]
 
 
+Workload = Callable[[ParameterSet, Case, Options], Iterator[Row]]
+WORKLOADS: dict[str, Workload] = {
+    "W1": lambda main, case, options: workloads.additions(main, case.parties, options.runs),
+    "W2": lambda main, case, options: workloads.products(main, case.parties, options.runs),
+    "W2r": lambda main, case, options: workloads.relinearised_products(_of_gadget(main, case), case.gadget, case.parties, options.runs),
+    "W3": lambda main, case, options: workloads.rgsw_row(main, case.gadget, case.threads, options.runs),
+    "W3all": lambda main, case, options: workloads.rgsw_all(main),
+    "sizes": lambda main, case, options: comparison.sizes(main, case.parties),
+    "table6": lambda main, case, options: comparison.ckks_sizes(),
+    "comparison": lambda main, case, options: comparison.keys_and_products(
+        main, case.parties, options.runs, with_quorum=options.full or case.parties <= MOST_OF_QUORUM
+    ),
+    "decryption": lambda main, case, options: decryption.decryptions(main, case.parties, options.runs),
+}
+"""What measures each workload with a set of parameters."""
+
+
+def _of_gadget(main: ParameterSet, case: Case) -> ParameterSet:
+    """The set with which a relinearised product is measured: a smaller one for bits, whose evaluation keys are large."""
+    return sets.SMALL_BGV if case.gadget == "bits" and main is not sets.QUICK else main
+
+
 def job(case: Case, options: Options) -> Iterator[Row]:
     """The rows of a case."""
-    main: ParameterSet = sets.QUICK if options.quick else sets.BGV
-    small, k, runs = sets.QUICK if options.quick else sets.SMALL_BGV, case.parties, options.runs
-    if case.workload == "W1":
-        return workloads.additions(main, k, runs)
-    if case.workload == "W2":
-        return workloads.products(main, k, runs)
-    if case.workload == "W2r":
-        return workloads.relinearised_products(small if case.gadget == "bits" else main, case.gadget, k, runs)
-    if case.workload == "W3":
-        return workloads.rgsw_row(main, case.gadget, case.threads, runs)
-    if case.workload == "W3all":
-        return workloads.rgsw_all(main)
-    if case.workload == "sizes":
-        return comparison.sizes(main, k)
-    if case.workload == "table6":
-        return comparison.ckks_sizes()
-    if case.workload == "comparison":
-        return comparison.keys_and_products(main, k, runs, with_quorum=options.full or k <= MOST_OF_QUORUM)
-    return decryption.decryptions(main, k, runs)
+    return WORKLOADS[case.workload](sets.QUICK if options.quick else sets.BGV, case, options)
 
 
 def failed(rows: Sequence[Row]) -> bool:

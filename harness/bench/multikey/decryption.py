@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,9 +12,10 @@ from keyquorum.model.chosen_committees import ADDITIVE
 from keyquorum.model.errors import CiphertextError
 from keyquorum.model.plain import Json
 from keyquorum.parties import run_processes
-from keyquorum.parties.context import PartyContext, cpu_seconds
+from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 
+from ..clock import Clock
 from ..runner import Row, committee_of
 from . import scheme
 from .gadgets import RnsGadget
@@ -26,23 +26,6 @@ from .sets import SETS
 from .workloads import rounded
 
 STEPS = ("offline", "online", "flooded")
-
-
-class _Clock:
-    """Costs of the steps of a run at one party."""
-
-    def __init__(self, context: PartyContext) -> None:
-        self.context = context
-        self._at = self._now()
-
-    def _now(self) -> tuple[float, float, int]:
-        return time.perf_counter(), cpu_seconds(), self.context.backend.stats()["bytes_sent"]
-
-    def lap(self) -> Json:
-        """What was spent since the last call."""
-        before, self._at = self._at, self._now()
-        seconds, cpu, sent = (after - then for after, then in zip(self._at, before, strict=True))
-        return {"seconds": seconds, "cpu": cpu, "sent": sent}
 
 
 def _sum_of_all(context: PartyContext, party: Party, values: Ints) -> Ciphertext:
@@ -81,7 +64,7 @@ def decryption_job(context: PartyContext, job: Json) -> Json:
         right, wrong, measured = values.sum(axis=0) % gadget.t, 0, list[Json]()
         for _ in range(1 + job["runs"]):
             context.session.compare("ready", b"")
-            clock = _Clock(context)
+            clock = Clock(context)
             items = prepare(context, gadget)
             costs = {"offline": clock.lap()}
             exact = decrypt_exactly(context, gadget, party.secret, ciphertext, items=items)

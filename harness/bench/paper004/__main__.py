@@ -24,8 +24,9 @@ Rows that were not measured stay in the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from keyquorum.model.chosen_committees import ADDITIVE
 from keyquorum.model.errors import ParameterError
@@ -33,7 +34,7 @@ from keyquorum.parties import run_processes
 
 from ..runner import CIRCUMSTANCES, Arguments, Bench, Options, Row, committee_of
 from .beside import NETWORKS, Asked, Cost, summary, time_and_traffic
-from .cnn import KEY_SETS, decryption_rows, key_rows, size_rows
+from .cnn import KEY_SETS, KeySet, decryption_rows, key_rows, size_rows
 from .counts import and_rows, power_rows
 from .methods import methods
 
@@ -61,10 +62,15 @@ def repeats(parties: int, options: Options) -> int:
     return options.repeats or next((runs for most, runs in RUNS if parties <= most), 1)
 
 
+def key_row(made: KeySet) -> str:
+    """The row of a key generation."""
+    return f"key generation {made.name} {made.error_law}"
+
+
 def row_names(quick: bool = False) -> list[str]:
     """Rows that are measured for every number of parties and link. ``quick``: all keys are of one set."""
     keys = KEY_SETS[:2] if quick else KEY_SETS
-    return [*dict.fromkeys(m.row for m in methods()), *(f"key generation {made.name} {made.error_law}" for made in keys), PLAIN, FLOODED]
+    return [*dict.fromkeys(m.row for m in methods()), *map(key_row, keys), PLAIN, FLOODED]
 
 
 def cases(options: Options) -> Iterator[Case]:
@@ -108,21 +114,21 @@ def method_rows(row: str, asked: Asked) -> list[Row]:
     return [each for tried in found.values() for _, rows in tried for each in rows]
 
 
+ROWS: dict[str, Callable[[Asked], Iterable[Row]]] = {
+    POWERS: power_rows,
+    ANDS: and_rows,
+    SIZES: lambda asked: size_rows(),
+    PLAIN: lambda asked: decryption_rows(asked, False),
+    FLOODED: lambda asked: decryption_rows(asked, True),
+    **{key_row(made): partial(key_rows, made=made) for made in KEY_SETS},
+}
+"""What measures a row; all other rows are measured with each of their methods."""
+
+
 def job(case: Case, options: Options) -> Iterable[Row]:
     """The rows of a case."""
     asked = Asked(case.parties, case.link, repeats(case.parties, options), options.quick)
-    if case.row == POWERS:
-        return power_rows(asked)
-    if case.row == ANDS:
-        return and_rows(asked)
-    if case.row == SIZES:
-        return size_rows()
-    if case.row in (PLAIN, FLOODED):
-        return decryption_rows(asked, case.row == FLOODED)
-    for made in KEY_SETS:
-        if case.row == f"key generation {made.name} {made.error_law}":
-            return key_rows(asked, made)
-    return method_rows(case.row, asked)
+    return ROWS.get(case.row, partial(method_rows, case.row))(asked)
 
 
 OPTIONS: Arguments = {

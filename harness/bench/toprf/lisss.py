@@ -44,6 +44,7 @@ from keyquorum.sweep.decryption import common_start
 
 from ..baselines.toprf_lwe.parameters import gate_parameters
 from ..baselines.toprf_lwe.tables import gate_rounding
+from ..clock import Clock
 from ..runner import CIRCUMSTANCES, Bench, Options, Row, committee_of
 
 Words = NDArray[np.uint64]
@@ -69,10 +70,11 @@ def share_job(context: PartyContext, job: Json) -> Json:
     made = np.zeros((0, 0), np.uint8)
     for _ in range(job["runs"]):
         common_start(context)
-        before, start = context.backend.stats(), time.perf_counter()
+        clock = Clock(context)
         made = share_vector(context, vector, members, secret.words)
-        seconds.append(time.perf_counter() - start)
-        sent = context.backend.stats()["bytes_sent"] - before["bytes_sent"]
+        spent = clock.lap()
+        seconds.append(spent["seconds"])
+        sent = spent["sent"]
     own, subsets = own_subsets(context.parties, members, context.party), list(combinations(range(context.parties), members))
     shares = {place: made[own.index(subsets[place])].tobytes().hex() for place in (0, -1) if subsets[place] in own}
     return {"seconds": statistics.median(seconds), "sent": sent, "stored": made.size, "base": base, "peak": peak_memory(), "shares": shares}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.programs import Call, Layout, signatures
 from keyquorum.schemes.prf.key import domain_of
 
+from ..clock import Clock
 from .runs import Once, measured
 
 METHODS = ("circuit", "table")
@@ -91,11 +91,11 @@ def toprf_job(context: PartyContext, job: Json) -> Json:
 
     def once() -> Once[tuple[ShareVector, ShareVector]]:
         blocks = cipher.blocks()
-        before, start = context.backend.stats(), time.perf_counter()
+        clock = Clock(context)
         vectors = cipher.offline()
-        made, sent = time.perf_counter() - start, context.backend.stats()["bytes_sent"] - before["bytes_sent"]
+        made = clock.lap()
         file = cipher.file(blocks, vectors)
-        return Once(lambda: (blocks, cipher.run("encrypt", file)), made, sent)
+        return Once(lambda: (blocks, cipher.run("encrypt", file)), made["seconds"], made["sent"])
 
     figures, (blocks, results) = measured(context, once)
     back = cipher.opened(cipher.run("decrypt", cipher.file(results, cipher.offline())))
