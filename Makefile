@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help papers papers-full
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help papers papers-full peers
 
 help:
 	@echo "make build         .venv with the engine, and all that tests and documents need"
@@ -57,6 +57,7 @@ help:
 	@echo "make bench-verified  products and random bits of mal-rep-field, mal-rep-ring and mal-shamir, beside MP-SPDZ's if MP_SPDZ_HOME is set"
 	@echo "make bench-paper004  sampling, conversion, keys and decryption beside the figures of GMPFHE"
 	@echo "make bench-multikey  multi-key BGV, each party with its own key, beside joint keys and paper 001 (FULL=1: all rows of RGSW products, larger committees)"
+	@echo "make peers         OpenFHE's threshold FHE, SEAL and TFHE-rs with one key, beside ours at the same sizes"
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ghs     transforms modulo cyclotomic polynomials, and keys of GHS, beside the figures of GMPFHE; takes long"
@@ -197,6 +198,13 @@ bench-paper004: build
 
 bench-multikey: build
 	$(PY) -m bench.multikey $(if $(FULL),--full)
+
+# OpenFHE has wheels for some versions of Python only, so it gets an environment of its own; without it its rows say why they are empty.
+build/peers/venv:
+	$$(command -v python3.10 || command -v python3) -m venv $@ && $@/bin/pip install --quiet openfhe || true
+
+peers: build build/peers/venv
+	KEYQUORUM_OPENFHE_PYTHON=$${KEYQUORUM_OPENFHE_PYTHON:-build/peers/venv/bin/python} $(PY) -m bench.peers
 
 parity: build
 	$(PY) -m bench.parity

@@ -1,6 +1,6 @@
 """Multi-key BGV, each party with a key of its own, beside paper 001 and beside joint keys: ``make bench-multikey``.
 
-W1 and W2 are additions and products without relinearisation, in all readings of tables 1 and 2 of paper 001 that its text allows; W2r relinearises. W3 is one row of an RGSW
+W1 and W2 are additions and products without relinearisation, in all readings of tables 1 and 2 of paper 001 that its text allows; W2r relinearises, also in the form of the MK-CKKS that paper 004 quotes. W3 is one row of an RGSW
 product (tables 3 and 4), W3all all rows (``--full``). Then bytes, keys and relinearised products of multi-key and joint keys, and decryption by the parties.
 All but decryption and the quorum's keys is one process. Every result is decrypted and compared.
 
@@ -23,6 +23,9 @@ MOST_OF_QUORUM, MOST_DECRYPTING = 5, 4
 BIT_PARTIES = (2, 3)
 """Parties for which W2r is measured with the bit gadget, whose evaluation keys have 137 MB a party at N = 8192."""
 
+PARTIES_OF_FIGURE_6 = (2, 4, 8)
+"""Parties for which W2r is measured in the form of MK-CKKS, for figure 6 of paper 004."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -39,6 +42,7 @@ def cases(options: Options) -> list[Case]:
     parties = PARTIES[:2] if options.quick else PARTIES
     found = [Case(workload, k) for workload in ("W1", "W2", "W2r") for k in parties]
     found += [Case("W2r", k, "bits") for k in (parties[:1] if options.quick else BIT_PARTIES)]
+    found += [] if options.quick else [Case("W2r-ckks", k) for k in PARTIES_OF_FIGURE_6]
     found += [Case("W3", 1, gadget, threads) for gadget, threads in (("rns", 1), ("rns", 2), ("bits", 1), ("bits", 2))]
     found += [Case("W3all", 1, "bits")] if options.full else []
     found += [Case("sizes", k) for k in parties] + [Case("table6", 0)]
@@ -52,6 +56,7 @@ WORKLOADS: dict[str, Workload] = {
     "W1": lambda main, case, options: workloads.additions(main, case.parties, options.runs),
     "W2": lambda main, case, options: workloads.products(main, case.parties, options.runs),
     "W2r": lambda main, case, options: workloads.relinearised_products(_of_gadget(main, case), case.gadget, case.parties, options.runs),
+    "W2r-ckks": lambda main, case, options: workloads.relinearised_products(sets.OF_CKKS_SET2, "rns", case.parties, options.runs),
     "W3": lambda main, case, options: workloads.rgsw_row(main, case.gadget, case.threads, options.runs),
     "W3all": lambda main, case, options: workloads.rgsw_all(main),
     "sizes": lambda main, case, options: comparison.sizes(main, case.parties),

@@ -35,6 +35,7 @@ RESULTS = {
     "AES under a shared key (make bench-toprf)": ("system", "method", "protocol", "n", "ms", "mb", "per_s"),
     "a served committee (make bench-served)": ("protocol", "n", "parameters", "clients", "ciphertexts"),
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
+    "beside other libraries (make peers)": ("peer", "peer_version", "operation", "parameters", "ring_degree"),
     "multi-key BGV (make bench-multikey)": ("workload", "reading", "parameters", "gadget", "parties"),
     "transforms and keys of GHS (make bench-ghs)": ("what", "parameters", "noise", "n", "link"),
     "published figures beside ours (keyquorum report --papers)": ("paper", "place", "cell", "quantity", "unit"),

@@ -13,7 +13,7 @@ from keyquorum.model.idle import IDLE_CORES
 
 CASE = ["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link", "rtt_ms", "mbit", "security"]
 SUMS = ["seconds", "bytes_sent", "bytes_received", "rounds", "cpu_seconds", "offline_seconds", "offline_bytes_sent"]
-OWN_TABLES = ("paper004", "ajax", "ajax_decryption", "toprf", "verified", "multikey", "ghs", "latency", "latency_macs", "lisss")
+OWN_TABLES = ("paper004", "ajax", "ajax_decryption", "toprf", "verified", "multikey", "ghs", "latency", "latency_macs", "lisss", "peers")
 """Tables beside those of ``keyquorum bench``."""
 
 

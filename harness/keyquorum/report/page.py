@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from keyquorum.model import published as tables
 from keyquorum.model.committee import write_atomically
 
-from . import multikey, plots, published, published_bars
+from . import cnn_evaluation, libraries, multikey, oprf_communication, plots, published, published_bars
 from .committees import committee_table, committees
 from .data import OWN_TABLES, conditions, load, skipped, summary
 
@@ -34,6 +34,11 @@ PARAMETER_TABLES = (
 )
 """Published tables that state parameters and no measurements."""
 PNG_DPI = 150
+DRAWN = {
+    "committees": ("Which committee, and what it costs", committees), **plots.PLOTS, **libraries.PLOTS, **multikey.PLOTS, **oprf_communication.PLOTS,
+    **cnn_evaluation.PLOTS,
+}  # fmt: skip
+"""Title and function of all plots but those of published tables."""
 
 
 def write_report(results: Path, output: Path) -> list[Path]:
@@ -46,7 +51,7 @@ def write_report(results: Path, output: Path) -> list[Path]:
     output.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     parts = ["<h1>KeyQuorum: measured results</h1>"]
-    for name, (title, make) in {"committees": ("Which committee, and what it costs", committees), **plots.PLOTS, **multikey.PLOTS}.items():
+    for name, (title, make) in DRAWN.items():
         made = make(table)
         if made is None:
             continue

@@ -288,8 +288,8 @@ def peers(table: pd.DataFrame) -> Plot | None:
     return made, (
         "Public and relinearisation key, and one decryption, by three of our parties (processes, TLS, no added delay), and on the same "
         "machine by libraries without MPC: SEAL where one party has the key; OpenFHE's additive threshold FHE, all parties' work in one process, "
-        "no network, on all cores, at a ring of its own choice, which is not recorded: BFV and BGV with noise flooding, CKKS with a fixed noise. Rings differ "
-        "where the names of the sets do: the same job, not the same size. What our parties pay for: nobody ever has the key, and "
+        "no network, on all cores, at a ring of its own choice: BFV and BGV with noise flooding, CKKS with a fixed noise. Rings differ "
+        "where the names of the sets do: the same job, not the same size (`make peers` compares equal sizes). What our parties pay for: nobody ever has the key, and "
         "BFV is decrypted exactly, without flooding."
     )
 

@@ -9,11 +9,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.plain import Json
 from keyquorum.parties import PhaseReport, RunReport
 
 PEERS = ("seal", "openfhe")
@@ -53,18 +55,31 @@ def run(peer: str, parameters: str, parties: int, timeout: float) -> RunReport:
     ``parameters``: a parameter set (seal), a scheme (openfhe). Raises PeerMissingError, PeerError; the result is checked.
     """
     if peer == "seal":
-        words = [_python(peer), "-m", f"{__name__}.seal_single", parameters]
+        result = _result(peer, [_python(peer), "-m", f"{__name__}.seal_single", parameters], timeout)
     else:
-        words = [_python(peer), str(Path(__file__).parent / "openfhe_threshold.py"), parameters, str(parties)]
+        result = openfhe([parameters, str(parties)], timeout)
+    phases = [PhaseReport(name, seconds, cpu_seconds=cpu) for name, seconds, cpu in result["phases"]]
+    return RunReport(0, phases, result["peak_memory"], sum(phase.cpu_seconds for phase in phases))
+
+
+def openfhe(arguments: Sequence[str], timeout: float, threads: int = 0) -> Json:
+    """What :mod:`.openfhe_threshold` prints, with these arguments. ``threads``: of OpenMP (0: as OpenFHE chooses). Raises PeerMissingError, PeerError;
+    the result is checked."""
+    words = [_python("openfhe"), str(Path(__file__).parent / "openfhe_threshold.py"), *arguments]
+    return _result("openfhe", words, timeout, {"OMP_NUM_THREADS": str(threads)} if threads else {})
+
+
+def _result(peer: str, words: list[str], timeout: float, variables: Mapping[str, str] | None = None) -> Json:
+    """The line of JSON that a program prints last."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False, env={**os.environ, **(variables or {})})
     except subprocess.TimeoutExpired:
         raise PeerError(f"{peer} took longer than {timeout:g} s") from None
     except OSError as error:
         raise PeerMissingError(f"{peer}: {words[0]} does not start ({error}): set {OPENFHE_PYTHON} to a Python") from error
     lines = done.stdout.strip().splitlines()
     try:
-        result = json.loads(lines[-1])
+        result: Json = json.loads(lines[-1])
     except (IndexError, ValueError):
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
         raise PeerError(f"{peer} failed with exit code {done.returncode}: {last}") from None
@@ -73,7 +88,8 @@ def run(peer: str, parameters: str, parties: int, timeout: float) -> RunReport:
             f"{peer} is not to be had for this Python: {result['missing']}: pip install keyquorum[openfhe] under a Python that "
             f"its wheels are for (3.10 or 3.12), and set {OPENFHE_PYTHON} to that if it is not ours"
         )
+    if "refused" in result:
+        raise PeerMissingError(result["refused"])
     if not result["right"]:
         raise PeerError(f"{peer}: the decrypted values are not those that were encrypted")
-    phases = [PhaseReport(name, seconds, cpu_seconds=cpu) for name, seconds, cpu in result["phases"]]
-    return RunReport(0, phases, result["peak_memory"], sum(phase.cpu_seconds for phase in phases))
+    return result
