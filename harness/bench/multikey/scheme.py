@@ -200,19 +200,13 @@ def phase(gadget: Gadget, ciphertext: Ciphertext | Product, secrets: Secrets) ->
     if missing:
         raise ParameterError(f"the secret of party {min(missing)} is missing: all of {ciphertext.parties} decrypt together")
     ring, level = gadget.ring.at(ciphertext.level), ciphertext.level
+    one = np.ones((level, ring.degree), dtype=np.uint64)
+    weights = np.stack([one if owner is None else secrets[owner][:level] for owner in places(ciphertext.parties, ciphertext.layout)], axis=1)
     parts = ciphertext.parts
-    if isinstance(ciphertext, Product):
-        parts = np.stack([_weighted(ring, row, ciphertext, secrets, level) for row in np.moveaxis(parts, 1, 0)], axis=1)
-    return _weighted(ring, parts, ciphertext, secrets, level)
-
-
-def _weighted(ring: Ring, parts: Words, of: Ciphertext | Product, secrets: Secrets, level: int) -> Words:
-    """The inner product of polynomials [primes, polynomials, N] with ones and secrets."""
-    total = ring.zeros()
-    for place, owner in enumerate(places(of.parties, of.layout)):
-        term = parts[:, place]
-        total = ring.add(total, term if owner is None else ring.mul(term, secrets[owner][:level]))
-    return total
+    for _ in range(parts.ndim - 2):
+        parts = ring.inner(weights, parts)
+    wipe(weights)
+    return parts
 
 
 def integers(gadget: Gadget, words: Words) -> _arith.Objects:
