@@ -61,6 +61,18 @@ def run_all(tmp_path: Path, program: str, *, folder: Path | None = None, job: Ca
     return run_in_process(committee, lambda c: chosen(c, path), 20.0, backend="mp-spdz", mp_spdz=checkout)
 
 
+def counted(tmp_path: Path) -> str:
+    """Lines of a program that add an x to the file ``tries`` of the party, and wait for the other to do so: whatever a party does afterwards, nobody ends the
+    other one before it is counted."""
+    return f"""
+tries, others = (Path({str(tmp_path / "tries")!r} + str(i)) for i in (party, 1 - party))
+with tries.open("a") as file:
+    file.write("x")
+while not others.exists() or others.stat().st_size < tries.stat().st_size:
+    time.sleep(0.01)
+"""
+
+
 def failure(tmp_path: Path, program: str, **options: Any) -> str:
     """The error of a run that must fail, without a long wait."""
     start = time.monotonic()
@@ -251,11 +263,20 @@ def test_a_killed_executable(tmp_path: Path) -> None:
 def test_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executable, "RUN_SECONDS", 0.5)
     monkeypatch.setattr(executable, "HEARTBEAT", 0.2)
-    program = f"import os\nopen({str(tmp_path / 'pid')!r} + str(party), 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
-    assert "took longer" in failure(tmp_path, program)
-    for i in range(2):
+    started: list[int] = []
+    start = commands.start
+
+    def noted(*args: Any) -> subprocess.Popen[str]:
+        process = start(*args)
+        started.append(process.pid)
+        return process
+
+    monkeypatch.setattr(commands, "start", noted)
+    assert "took longer" in failure(tmp_path, "time.sleep(60)\n")
+    assert len(started) == 4  # two compilers, two executables
+    for number in started:
         with pytest.raises(ProcessLookupError):
-            os.kill(int((tmp_path / f"pid{i}").read_text()), 0)
+            os.kill(number, 0)
 
 
 def test_a_program_that_does_not_compile(tmp_path: Path) -> None:
@@ -330,6 +351,16 @@ def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
             listener.listen()
             with socket.create_connection(("127.0.0.1", first.first), timeout=5):
                 listener.accept()[0].close()
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            port = listener.getsockname()[1]
+            monkeypatch.setenv("MP_SPDZ_PORTS", f"{port}-{port}")
+            with pytest.raises(BackendError, match="found no 1 free ports"):
+                commands.Ports(1)
+    monkeypatch.setenv("MP_SPDZ_PORTS", "7320-7325")
+    with commands.Ports(6):
+        pass  # also that of the connection, which ended a moment ago
     with pytest.raises(BackendError, match="fewer ports"):
         commands.Ports(7)
     for bad in ("23000", "9-10", "30000-20000", "a-b", "1024-70000"):
@@ -342,8 +373,7 @@ def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_snatched_port_is_given_up_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait: int) -> None:
     monkeypatch.setattr(executable, "HEARTBEAT", 0.3)
     program = f"""
-tries = Path({str(tmp_path / "tries")!r} + str(party))
-tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+{counted(tmp_path)}
 if party == 1 and len(tries.read_text()) < NEEDED:
     for _ in range(600):
         print("Binding to socket on host:1 failed (Address already in use), trying again in a second ...", file=sys.stderr, flush=True)
@@ -384,9 +414,9 @@ def test_a_run_that_may_have_begun_is_not_tried_again(
     """Also if another party than the failed one has begun, and if MP-SPDZ does not report connections."""
     monkeypatch.setattr(executable, "HEARTBEAT", 0.2)
     program = f"""
-open({str(tmp_path / "tries")!r} + str(party), "a").write("x")
 for _ in range({connections}[party]): {CONNECTED}
-time.sleep(0.5 if party == 0 else 60)
+{counted(tmp_path)}
+time.sleep(60 * party)
 sys.exit("Timed out waiting for peer. See x")
 """
     assert "Timed out" in failure(tmp_path, program, folder=fake_checkout(tmp_path / "mp", version=version))
@@ -408,8 +438,7 @@ def with_shares(before: Any, results: list[Any], name: str = "semi") -> Callable
 
 def test_every_try_finds_the_same_files(tmp_path: Path) -> None:
     spoil = f"""
-tries = Path({str(tmp_path / "tries")!r} + str(party))
-tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+{counted(tmp_path)}
 if tries.read_text() != "xxx":
     shares = Path(f"Persistence/Transactions-P{{party}}.data")
     shares.write_bytes(shares.read_bytes()[:-8] + bytes(24))

@@ -13,7 +13,7 @@ from keyquorum import api
 from keyquorum.cli import app
 from keyquorum.cnn import network, packing
 from keyquorum.cnn.counts import counts
-from keyquorum.cnn.encrypted import EncryptedModel
+from keyquorum.cnn.encrypted import NetworkEvaluator
 from keyquorum.cnn.model import FEATURES, Model, ModelError, patches, split
 from keyquorum.cnn.noise import estimated
 from keyquorum.cnn.run import NOISE_BITS, PARAMETERS, Classification, held_out_digits, load_model
@@ -99,7 +99,7 @@ def stock() -> Stock:
     inputs = [seal.encrypt(parameters, public, v) for v in packing.pack_images(images)]
     decryptor, encoder, made = library.Decryptor(context, generator.secret_key()), library.CKKSEncoder(context), Stock({}, {}, weights)
     for encrypted in (False, True):
-        result = EncryptedModel(parameters, weights if encrypted else model, relin, galois.to_string()).logits(inputs)
+        result = NetworkEvaluator(parameters, weights if encrypted else model, relin, galois.to_string()).logits(inputs)
         ciphertext = context.from_cipher_str(result)
         made.slots[encrypted] = np.asarray(encoder.decode_complex(decryptor.decrypt(ciphertext)))
         made.scales[encrypted] = ciphertext.scale()
@@ -151,7 +151,7 @@ def test_sets_of_digits() -> None:
 def test_sets_without_room_are_refused() -> None:
     model = load_model()
     with pytest.raises(ParameterError, match="the network needs CKKS at N = 16384"):
-        EncryptedModel(api.load_parameters("ckks-8192"), model, b"", b"")
+        NetworkEvaluator(api.load_parameters("ckks-8192"), model, b"", b"")
 
 
 def test_the_weights_recognise_digits_that_they_were_not_trained_on() -> None:

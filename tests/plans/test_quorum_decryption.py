@@ -22,7 +22,7 @@ from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.key_folder import load_key
-from keyquorum.schemes.quorum_shares import OwnShares
+from keyquorum.schemes.quorum_shares import LagrangeShares
 from keyquorum.schemes.subset_shares import check_subsets
 from keyquorum.serve.client import fetch, make_receiver
 from keyquorum.serve.kinds import Service
@@ -95,7 +95,7 @@ def sum_of(committee: Committee, key: str, numbers: tuple[int, ...]) -> list[np.
     """The sum of the additive shares of a subset, modulo the prime of each vector."""
     info, sums = load_key(committee.key_folder(0, key)), list[np.ndarray]()
     for party in range(len(numbers)):
-        _, shares = OwnShares().load(committee.key_folder(numbers[party], key), info, subset_of(committee, numbers), party, None)
+        _, shares = LagrangeShares().load(committee.key_folder(numbers[party], key), info, subset_of(committee, numbers), party, None)
         sums = [share.words[0].astype(object) + (sums[i] if sums else 0) for i, share in enumerate(shares)]
     return [total % int(vector.domain[2:]) for total, vector in zip(sums, info.secrets, strict=True)]
 

@@ -37,7 +37,7 @@ class SealArithmetic:
         return self.evaluator.rotate_vector(ciphertext, step, self._galois)
 
 
-class ClearWeights(SealArithmetic):
+class PlaintextProducts(SealArithmetic):
     """Weights in clear: products with plaintexts."""
 
     def products(self, inputs: Sequence[SealCiphertext], weights: Sequence[SealPlaintext]) -> SealCiphertext:
@@ -49,7 +49,7 @@ class ClearWeights(SealArithmetic):
         return self.evaluator.add_plain(ciphertext, bias)
 
 
-class HiddenWeights(SealArithmetic):
+class CiphertextProducts(SealArithmetic):
     """Encrypted weights: products of ciphertexts are added as three parts each, and relinearised once."""
 
     def products(self, inputs: Sequence[SealCiphertext], weights: Sequence[SealCiphertext]) -> SealCiphertext:
@@ -62,20 +62,20 @@ class HiddenWeights(SealArithmetic):
         return self.evaluator.add(ciphertext, bias)
 
 
-class EncryptedModel:
-    """The network under a key, for encrypted images. ``weights``: a model in clear, or one that its owner encrypted
+class NetworkEvaluator:
+    """Evaluates the network under a key, on encrypted images. ``weights``: a model in clear, or one that its owner encrypted
     (:func:`keyquorum.cnn.weights.encrypt_weights`); the latter costs 21 relinearisations more."""
 
     def __init__(self, parameters: ParameterSet, weights: Model | EncryptedWeights, relin_keys: bytes, galois_keys: bytes) -> None:
         self._parameters, self._context = parameters, seal.context(parameters)
         if isinstance(weights, Model):
             encoded = operands(parameters, weights).mapped(lambda w: seal.encode(parameters, w.values, w.scale, parameters.levels - w.depth))
-            clear = ClearWeights(self._context, relin_keys, galois_keys)
-            self._logits: Callable[[list[SealCiphertext]], SealCiphertext] = lambda inputs: network.logits(clear, encoded, inputs)
+            by_plaintexts = PlaintextProducts(self._context, relin_keys, galois_keys)
+            self._logits: Callable[[list[SealCiphertext]], SealCiphertext] = lambda inputs: network.logits(by_plaintexts, encoded, inputs)
         else:
             loaded = weights.mapped(self._context.from_cipher_str)
-            hidden = HiddenWeights(self._context, relin_keys, galois_keys)
-            self._logits = lambda inputs: network.logits(hidden, loaded, inputs)
+            by_ciphertexts = CiphertextProducts(self._context, relin_keys, galois_keys)
+            self._logits = lambda inputs: network.logits(by_ciphertexts, loaded, inputs)
 
     def logits(self, inputs: Sequence[bytes]) -> bytes:
         """A ciphertext at the last level of the logits of up to 8 images, of the 25 ciphertexts of :func:`packing.pack_images`; see

@@ -23,7 +23,7 @@ from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.noise import stated
 
 from . import packing
-from .encrypted import EncryptedModel
+from .encrypted import NetworkEvaluator
 from .model import Floats, Labels, Model, split
 from .noise import estimated
 from .weights import EncryptedWeights, encrypt_weights
@@ -160,7 +160,7 @@ class _Run:
                 lambda group: [seal.encrypt(parameters, public["public.key"], values) for values in packing.pack_images(group)],
             )
         with self._phase("evaluation"):
-            network = EncryptedModel(parameters, weights, public["relin.key"], public["galois.key"])
+            network = NetworkEvaluator(parameters, weights, public["relin.key"], public["galois.key"])
             results = self._each("evaluation", inputs, network.logits)
         logits, reports = self._decrypted(made.folder, results)
         return self._compared(logits, made.reports, reports, sum(len(data) for group in inputs for data in group), model_bytes)

@@ -22,8 +22,8 @@ from .key_folder import load_shares
 from .keys import KeyInfo
 
 
-class OwnShares:
-    """The parties' own shares of Shamir's scheme: see :class:`keyquorum.schemes.subset_keys.SubsetShares`."""
+class LagrangeShares:
+    """The parties' own shares of Shamir's scheme, each times its Lagrange coefficient: see :class:`keyquorum.schemes.subset_keys.SubsetShares`."""
 
     def check(self, subset: Subset, scheme: AnyScheme, domain: Domain) -> None:
         """Keys of encryption over prime fields; exactly t + 1 parties."""
@@ -63,4 +63,4 @@ class OwnShares:
         return ""
 
 
-__all__ = ["OwnShares"]
+__all__ = ["LagrangeShares"]

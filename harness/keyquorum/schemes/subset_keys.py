@@ -17,7 +17,7 @@ from . import encryption_of, scheme_of
 from .base import AnyScheme
 from .key_folder import check_made_by, load_key, load_shares
 from .keys import KeyInfo, Parameters
-from .quorum_shares import OwnShares
+from .quorum_shares import LagrangeShares
 from .subset_shares import MadeShares
 
 
@@ -36,7 +36,7 @@ class SubsetShares(Protocol):
 
 def shares_of(subset: Subset) -> SubsetShares:
     """Where a subset takes its shares from."""
-    return MadeShares() if subset.whole.capabilities.quorum is None else OwnShares()
+    return MadeShares() if subset.whole.capabilities.quorum is None else LagrangeShares()
 
 
 def check_parameters(committee: Committee, parameters: Parameters, rounding: str) -> None:

@@ -71,8 +71,8 @@ def environment(parties: int, threshold: int | None, extra: Mapping[str, str] | 
 class Ports:
     """Consecutive free ports of this host, from MP_SPDZ_PORTS or DEFAULT_PORTS, reserved until :meth:`close`.
 
-    The ports are bound with SO_REUSEADDR, without a listener. MP-SPDZ, which sets the option as well, can bind them again. A
-    process that searches for free ports, as this class does, skips them.
+    The ports are bound with SO_REUSEADDR, without a listener. MP-SPDZ, which sets the option as well, can bind them again. The UDP port of the
+    same number is bound without the option: it keeps a port from others that search as this class does, and connections that ended leave nothing on it.
     """
 
     def __init__(self, count: int) -> None:
@@ -88,19 +88,15 @@ class Ports:
         raise BackendError(f"found no {count} free ports from {first} to {last}: set {PORTS_VARIABLE} to FIRST-LAST")
 
     def _take(self, port: int) -> bool:
-        """Reserves a port if it is free. The first bind is without SO_REUSEADDR, which fails if any process uses the port."""
-        for reuse in (0, 1):
-            taken = socket.socket()
+        """Reserves a port if MP-SPDZ could bind it now. Connections of an earlier run that wait for late packets (TIME_WAIT) do not keep it from that."""
+        for kind, reuse in ((socket.SOCK_DGRAM, 0), (socket.SOCK_STREAM, 1)):
+            taken = socket.socket(type=kind)
+            self._sockets.append(taken)
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
             try:
                 taken.bind(("", port))
             except OSError:
-                taken.close()
                 return False
-            if reuse:
-                self._sockets.append(taken)
-            else:
-                taken.close()
         return True
 
     def close(self) -> None:
