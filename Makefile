@@ -61,7 +61,7 @@ help:
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ghs     transforms modulo cyclotomic polynomials, and keys of GHS, beside the figures of GMPFHE; takes long"
-	@echo "make bench-ajax    keys of ajax53 for 3, 5, 7 and 9 parties beside the figures of Ajax"
+	@echo "make bench-ajax    keys of ajax53 for 3 to 21 parties, without and over links, beside the figures of Ajax"
 
 tools:
 	@command -v cargo >/dev/null || { echo "error: cargo is missing: install Rust 1.89 or newer (rustup, or your system's packages)" >&2; exit 1; }

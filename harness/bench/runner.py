@@ -140,7 +140,8 @@ class Bench(Generic[C]):
         table = [row for row in rows if "phase" not in row]
         write_table(path, table, self.columns, self.key)
         if self.phases:
-            write_table(path.with_stem(f"{path.stem}_phases"), [row for row in rows if "phase" in row], self.phases)
+            key = tuple(name for name in (*self.key, "phase") if self.key and name in self.phases)
+            write_table(path.with_stem(f"{path.stem}_phases"), [row for row in rows if "phase" in row], self.phases, key)
         self.more(table, path.parent)
 
     def _parser(self) -> argparse.ArgumentParser:

@@ -172,8 +172,8 @@ def test_tables_of_the_benches_say_which_commit_was_measured(tmp_path: Path) -> 
 
 def test_tables_beside_ajax(figures: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
-    keys = {"protocol": "shamir", "parties": 3, "noise": "local", "growth": 1.5, "seconds": 11.5, "paper_seconds": "17.6", "cores": 2}
-    keys |= {"sent_gb_in_all": 1.42, "rss_gb_of_a_party": 0.21, "rounds": 99}
+    keys = {"protocol": "shamir", "parties": 3, "noise": "local", "link": "none", "growth": 1.5, "seconds": 11.5, "paper_seconds": "17.6"}
+    keys |= {"cores": 2, "cpu_seconds_of_a_party": 7.5, "sent_gb_in_all": 1.42, "rss_gb_of_a_party": 0.21, "rounds": 99}
     write_table(tmp_path / "results" / "ajax.csv", [keys, keys | {"parties": 5, "paper_seconds": ""}])
     row = ajax.configurations(Options(items=None))[0]
     measured = {"n": 2, "variant": row.name, "parameters": row.parameters, "items": row.items, "rounds": 2, "bits": 104.2, "wrong": 0}
@@ -193,7 +193,10 @@ def test_tables_beside_ajax(figures: ModuleType, tmp_path: Path) -> None:
     write_table(tmp_path / "results" / "tfhe.csv", [tfhe])
     assert figures.main() == 0
     text = (tmp_path / "results" / "README.md").read_text()
-    assert "| `shamir` | 3 | local | 1.5 | 11.5 | 17.6 | 1.42 GB | 0.21 GB | 99 |" in text and "| `shamir` | 5 | local | 1.5 | 11.5 | – |" in text
+    assert (
+        "| `shamir` | 3 | local | none | 1.5 | 11.5 | 17.6 | 7.5 | 1.42 GB | 0.21 GB | 99 |" in text
+        and "| `shamir` | 5 | local | none | 1.5 | 11.5 | – |" in text
+    )
     assert "| 1 | lan | `round_mask_open_one` | `lwe53-p16-eta52` | 104.2 | 100, 128 implemented | 0.005 | 0.015 | 0.003 | 0.855 | 242.44 |" in text
     assert "| 0.005 (started under load) |" in text and "| `rep-field`, noise_method=carry | 3 | 5.3 |" in text
 

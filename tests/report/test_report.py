@@ -90,7 +90,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "native,circuit,semi2k,2,15,0.2,120,paper004-lan,0,36\nnative,circuit,semi2k,2,410,0.3,180,paper004-wan,0,54\n"
     )
     (folder / "ghs.csv").write_text("what,parameters,seconds,busy\ntransform,ghs-28679,0.004,0.1\nkeys,ghs-28679,100,0\n")
-    (folder / "ajax.csv").write_text("protocol,parties,noise,growth,seconds\nshamir,3,local,1.5,11.5\n")
+    (folder / "ajax.csv").write_text("protocol,parties,noise,link,growth,seconds\nshamir,3,local,none,1.5,11.5\n")
     (folder / "ajax_decryption.csv").write_text(
         "t,link,variant,parameters,bits,online_ms,total_ms,busy,commit\n3,lan,round_mask_open,lwe53-p16,200.5,0.005,0.02,0.1,123456789abc+\n"
     )

@@ -1,14 +1,17 @@
 """The tables of Ajax with ours beside them: ``keys`` (params/published/002_section1_end_to_end.csv, ``make bench-ajax``) and ``decryptions``
 (params/published/002_table1_decryption.csv). Every party is a process of this host, over TLS.
 
-``keys``: keys of ``ajax53``, without added delay; semi-honest with an honest majority. Seconds are from the start of the processes to the files on disk, one
-run. The paper used other hardware and a network of 1 Gbit/s with 1 ms, so the columns are no race.
+The paper's links are simulated: ``lan`` 1 ms and 1 Gbit/s, ``wan`` 100 ms and 100 Mbit/s, which the links of a party share (``shared_link``), as the paper
+limits the interface of a machine.
 
-``decryptions``: t + 1 = 2, 4 and 14 additive parties of a dishonest majority, over the paper's links, simulated: ``lan`` 1 ms and 1 Gbit/s, ``wan`` 100 ms
-and 100 Mbit/s, which the links of a party share (``shared_link``), as the paper limits the interface of a machine. A batch of 20,000, as in the paper; times are for one ciphertext. ``total`` is online and offline time: the preprocessing of the same batch,
+``keys``: keys of ``ajax53``, without added delay (``none``) and over both links; semi-honest with an honest majority. Seconds are from the start of the processes
+to the files on disk, one run. ``bootstrapping_percent``: of the bytes that party 0 sends. The paper has a machine of 8 vCPU for every party, and ours share
+the cores of this host: ``cpu_seconds_of_a_party`` stands beside its seconds. Rows that are not measured anew stay in the table.
+
+``decryptions``: t + 1 = 2, 4 and 14 additive parties of a dishonest majority. A batch of 20,000, as in the paper; times are for one ciphertext. ``total`` is online and offline time: the preprocessing of the same batch,
 with its random bits, conversions and triples. The paper has a machine of 8 vCPU for every party, and ours share the cores of this host.
 
-    python -m bench.decryption.ajax keys [--parties 3,5]
+    python -m bench.decryption.ajax keys [--parties 3,21] [--link none,wan]
     python -m bench.decryption.ajax decryptions [--items N] [--only 'wan n=14 mask']
 """
 
@@ -27,6 +30,10 @@ from ..runner import CIRCUMSTANCES, MACHINE, Bench, Options, Row, new_key, one_o
 from .measure import Configuration, measure
 
 PARAMETERS = "ajax53"
+LINKS = {"lan": "LAN", "wan": "WAN"}
+"""Names of our links, and of the paper's networks."""
+NO_LINK = "none"
+"""In place of a name: no added delay."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +43,17 @@ class Key:
     protocol: str
     parties: int
     noise: str = "local"
+    link: str = NO_LINK
 
 
-KEYS = (Key(SHAMIR, 3), Key(REPLICATED, 3), Key(REPLICATED, 3, "exact"), Key(SHAMIR, 5), Key(SHAMIR, 7), Key(SHAMIR, 9))
+PARTIES = (3, 5, 7, 9, 15, 21)
+KEYS = (Key(REPLICATED, 3), Key(REPLICATED, 3, "exact"), *(Key(SHAMIR, n, link=link) for link in (NO_LINK, *LINKS) for n in PARTIES))
+WHO = ("protocol", "parties", "noise", "link")
 KEY_COLUMNS = (
-    "protocol", "parties", "noise", "growth", "seconds", "paper_seconds", "cpu_seconds_of_a_party", "sent_gb_in_all", "rss_gb_of_a_party", "rounds", "public_mb",
-    *MACHINE, "busy",
+    *WHO, "shared_link", "growth", "seconds", "paper_seconds", "cpu_seconds_of_a_party", "sent_gb_in_all", "bootstrapping_percent", "rss_gb_of_a_party", "rounds",
+    "public_mb", *MACHINE, "busy",
 )  # fmt: skip
-PHASES = ("protocol", "parties", "noise", "phase", "seconds", "cpu_seconds", "sent_mb", "rounds")
-LINKS = {"lan": "LAN", "wan": "WAN"}
-"""Names of our links, and of the paper's networks."""
+PHASES = (*WHO, "phase", "seconds", "cpu_seconds", "sent_mb", "rounds")
 BATCH = 20_000
 PIECES = {14: 5_000}
 """Ciphertexts at a time where the parties on this host are many: 20,000 take 330 MB of each."""
@@ -63,31 +71,37 @@ TAKEN = ("n", "variant", "parameters", "items", "rounds", "bits", "online_cpu_us
 """Columns of a measurement."""
 
 
-def paper_seconds(parties: int) -> str:
-    """Seconds of the paper's key generation on its LAN; empty where it has none for this number of parties."""
-    found = [row["keygen_seconds"] for row in published.load("002_section1_end_to_end") if row["network"] == "LAN" and row["parties"] == parties]
+def paper_seconds(parties: int, link: str) -> str:
+    """Seconds of the paper's key generation on its network of a link (that of a LAN beside no link); empty where it has none for this number of parties."""
+    where = (LINKS.get(link, "LAN"), parties)
+    found = [row["keygen_seconds"] for row in published.load("002_section1_end_to_end") if (row["network"], row["parties"]) == where]
     return str(found[0]) if found else ""
 
 
 def key(case: Key, options: Options) -> Iterator[Row]:
     """Makes one key: the row of the committee, and a row a phase (of party 0)."""
-    result, seconds, public = new_key(case.protocol, case.parties, PARAMETERS, noise=case.noise)
+    real = case.link == NO_LINK
+    result, seconds, public = new_key(case.protocol, case.parties, PARAMETERS, noise=case.noise, link=None if real else f"{case.link},{SHARED}")
     assert isinstance(result.info, FhewKeyInfo)
-    console.print(f"\n{case.protocol}, {case.parties} parties, {PARAMETERS}, {result.info.noise_plan.text()}")
+    console.print(f"\n{case.protocol}, {case.parties} parties, {PARAMETERS}, link {case.link}, {result.info.noise_plan.text()}")
     print_reports(result.reports)
-    who: Row = {"protocol": case.protocol, "parties": case.parties, "noise": case.noise}
+    who: Row = {name: getattr(case, name) for name in WHO}
+    first = result.reports[0]
+    bootstrapping = sum(phase.bytes_sent for phase in first.phases if phase.name == "bootstrapping key")
     yield {
         **who,
+        "shared_link": "no" if real else "yes",
         "growth": round(result.info.noise_plan.growth, 4),
         "seconds": round(seconds, 1),
-        "paper_seconds": paper_seconds(case.parties),
+        "paper_seconds": paper_seconds(case.parties, case.link),
         "cpu_seconds_of_a_party": round(max(r.cpu_seconds for r in result.reports), 1),
         "sent_gb_in_all": round(sum(r.total.bytes_sent for r in result.reports) / 1e9, 3),
+        "bootstrapping_percent": round(100 * bootstrapping / first.total.bytes_sent, 2),
         "rss_gb_of_a_party": round(max(r.peak_memory for r in result.reports) / 1e9, 3),
-        "rounds": result.reports[0].total.rounds,
+        "rounds": first.total.rounds,
         "public_mb": round(public / 1e6, 1),
     }
-    yield from phase_rows(who, result.reports[0].phases, cpu=True)
+    yield from phase_rows(who, first.phases, cpu=True)
 
 
 def configurations(options: Options) -> list[Configuration]:
@@ -123,7 +137,7 @@ def row_of(case: Configuration, values: Row) -> Row:
     }  # fmt: skip
 
 
-KEYS_BENCH = Bench("ajax", lambda options: KEYS, key, KEY_COLUMNS, axes=("parties",), phases=PHASES)
+KEYS_BENCH = Bench("ajax", lambda options: KEYS, key, KEY_COLUMNS, axes=("parties", "link"), phases=PHASES, key=WHO)
 DECRYPTIONS = Bench(
     "ajax1", configurations, lambda case, options: [row_of(case, measure(case))], ("t", "link", *TAKEN, "online_ms", "total_ms", *PRINTED, "shared_link", *CIRCUMSTANCES), table=lambda options: "ajax_decryption",
     label=lambda case: case.label, restricting=("items",),

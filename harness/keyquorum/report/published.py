@@ -200,7 +200,7 @@ def _ajax_keys(table: pd.DataFrame) -> pd.DataFrame:
         table.attrs.get("ajax", []),
         "parties",
         "seconds",
-        lambda r: f"ours, {r['protocol']}, noise {r['noise']} ({float(r['growth']):.3g}), one machine",
+        lambda r: f"ours, {r['protocol']}, noise {r['noise']} ({float(r['growth']):.3g}), link {r['link']}, one machine",
     )
 
 

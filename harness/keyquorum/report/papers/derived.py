@@ -31,7 +31,7 @@ def circuit_003(_: Path) -> list[Record]:
 def keygen_traffic(results: Path) -> list[Record]:
     """Percent of what is sent in a key generation of ``ajax53`` that belongs to the bootstrapping key, for each row of results/ajax_phases.csv."""
     rows = read(results / "ajax_phases.csv")
-    who = ("protocol", "parties", "noise", "commit")
+    who = ("protocol", "parties", "noise", "link", "commit")
     made = []
     for key in dict.fromkeys(tuple(row[name] for name in who) for row in rows):
         sent = {row["phase"]: float(row["sent_mb"]) for row in rows if tuple(row[name] for name in who) == key}

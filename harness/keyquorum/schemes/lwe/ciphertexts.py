@@ -92,10 +92,8 @@ class LweCiphertextScheme(Scheme[K, L, R, LweCiphertexts], Generic[K, L, R]):
         return self.request_type(self.parameters_from_json(job["parameters"]), **{name: job[name] for name in self.job_fields})
 
     def check_backend(self, parameters: L, backend: str, link: str | None) -> None:
-        if backend != "embedded" or link is not None:
-            raise ParameterError(
-                f"{parameters.name}: keys of {self.title} are made on the embedded engine, without simulated links: leave out --backend and --link"
-            )
+        if backend != "embedded":
+            raise ParameterError(f"{parameters.name}: keys of {self.title} are made on the embedded engine: leave out --backend")
 
     @abstractmethod
     def sharing(self, committee: Committee, parameters: L) -> Sharing:
