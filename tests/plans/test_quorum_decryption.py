@@ -33,7 +33,8 @@ from tests.serve.daemons import Threads
 
 from .test_subset_decryption import decrypt, encrypted, run
 
-LWE, COUNT = "lwe53-p16", 1000 if LONG else 24
+LWE, AJAX, COUNT = "lwe53-p16", "ajax53", 1000 if LONG else 24
+BFV_COUNT, PIECE = (1000, 50) if LONG else (1, 1)
 POOL = f"{LWE}-round_ltz_circuit"
 SUBSETS = ((0, 1, 2), (1, 3, 4))
 TRIED = tuple(combinations(range(5), 3)) if LONG else SUBSETS
@@ -78,17 +79,23 @@ def test_lwe_by_subsets(five: Committee, tmp_path: Path) -> None:
             assert {pool_status(pools_folder(five, party) / name) for party in numbers} == {(COUNT, COUNT)}
 
 
+@pytest.mark.timeout(7200 if LONG else 300)
 def test_bfv_by_subsets(five: Committee, tmp_path: Path) -> None:
-    """Without a pool: all 4096 coefficients."""
-    values = np.random.default_rng(6).integers(-(1 << 15), 1 << 15, 4096)
-    path, output = tmp_path / "x.ct", tmp_path / "x.plain"
-    api.encrypt(five, "bfv", values.tolist(), path)
-    for numbers in TRIED:
-        output.unlink(missing_ok=True)
-        with without_others(five, numbers):
-            job = api.decrypt_job(five, "bfv", [path], numbers[1], [output], parties=numbers)
-            run_in_process(subset_of(five, numbers), lambda context, job=job: run_job(context, job), timeout=60)  # type: ignore[misc]
-            assert np.array_equal(api.decode(five, "bfv", output), values)
+    """Without a pool: all 4096 coefficients of one ciphertext by two subsets; with KEYQUORUM_LONG=1 of 1,000 ciphertexts by all ten, PIECE of them in a job."""
+    rng = np.random.default_rng(6)
+    for _ in range(BFV_COUNT // PIECE):
+        values = rng.integers(-(1 << 15), 1 << 15, (PIECE, 4096))
+        paths = [tmp_path / f"{i}.ct" for i in range(PIECE)]
+        outputs = [path.with_suffix(".plain") for path in paths]
+        for path, row in zip(paths, values, strict=True):
+            api.encrypt(five, "bfv", row.tolist(), path)
+        for numbers in TRIED:
+            for output in outputs:
+                output.unlink(missing_ok=True)
+            with without_others(five, numbers):
+                job = api.decrypt_job(five, "bfv", paths, numbers[1], outputs, parties=numbers)
+                run_in_process(subset_of(five, numbers), lambda context, job=job: run_job(context, job), timeout=600)  # type: ignore[misc]
+                assert all(np.array_equal(api.decode(five, "bfv", output), row) for output, row in zip(outputs, values, strict=True))
 
 
 def sum_of(committee: Committee, key: str, numbers: tuple[int, ...]) -> list[np.ndarray]:
@@ -195,6 +202,33 @@ def test_a_key_of_fhew(five: Committee, tmp_path: Path, monkeypatch: pytest.Monk
     with without_others(five, numbers):
         run(five, api.pool_fill_job(five, TINY.name, "round_ltz_circuit", 4, parties=numbers))
         assert decrypt(five, path, numbers, 3, key="fhew") == [3, 0, 5, 6]
+
+
+@pytest.mark.skipif(not LONG, reason="keys of ajax53 take a minute of five parties: KEYQUORUM_LONG=1")
+@pytest.mark.timeout(1800)
+def test_ajax_by_all_ten_subsets(five: Committee, tmp_path: Path) -> None:
+    """1,000 ciphertexts of `ajax53` by each."""
+    run(five, api.keygen_job("ajax", AJAX), timeout=900)
+    messages = np.random.default_rng(7).integers(0, 16, COUNT).tolist()
+    path = tmp_path / "x.lwe"
+    api.encrypt(five, "ajax", messages, path)
+    for numbers in TRIED:
+        with without_others(five, numbers):
+            run(five, api.pool_fill_job(five, AJAX, "round_ltz_circuit", COUNT, parties=numbers))
+            assert decrypt(five, path, numbers, numbers[0], key="ajax") == messages
+
+
+@pytest.mark.skipif(not LONG, reason="21 parties: KEYQUORUM_LONG=1")
+@pytest.mark.timeout(600)
+def test_eleven_of_twenty_one(tmp_path: Path) -> None:
+    """A batch of LWE, with t = 10."""
+    committee, numbers = api.init(tmp_path / "committee", 21, "shamir", threshold=10, base_ot="curve25519"), tuple(range(0, 21, 2))
+    run(committee, api.keygen_job("key", LWE), timeout=300)
+    messages = np.random.default_rng(8).integers(0, 16, COUNT).tolist()
+    path = encrypted(committee, tmp_path, messages)
+    with without_others(committee, numbers):
+        run(committee, api.pool_fill_job(committee, LWE, "round_ltz_circuit", COUNT, parties=numbers), timeout=300)
+        assert decrypt(committee, path, numbers, numbers[-1]) == messages
 
 
 def test_served_by_three_of_five(five: Committee, tmp_path: Path) -> None:

@@ -39,11 +39,11 @@ from tests.schemes.test_tfhe import TINY
 POOL = "lwe64-p2-round_ltz_circuit"
 
 
-def run(committee: Committee, job: Json, locals_: Sequence[Json] | None = None) -> list[Json]:
+def run(committee: Committee, job: Json, locals_: Sequence[Json] | None = None, timeout: float = 60) -> list[Json]:
     """A job among the parties that it names, as threads; ``locals_``: the local part at each of them."""
     members = members_of(committee, job.get("subset"))
     mine = locals_ or [{}] * members.size
-    done = run_in_process(members, lambda context: run_job(context, {**job, "local": mine[context.party]}), timeout=60)
+    done = run_in_process(members, lambda context: run_job(context, {**job, "local": mine[context.party]}), timeout=timeout)
     return cast(list[Json], done)
 
 
