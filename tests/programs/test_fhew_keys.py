@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keyquorum._engine import Ntt, expand_aes_ctr, expand_uniform
+from keyquorum._engine import Ntt, expand_aes_ctr, expand_uniform, expanded_products
 from keyquorum._engine import UsageError as EngineUsageError
 from keyquorum.dsl.control.program import Program
 
@@ -45,12 +45,22 @@ def modulo(values: Any, q: int) -> np.ndarray:
 
 
 @EVERY
-@pytest.mark.parametrize(("n", "count", "block"), [(9, 20, 1024), (4, 3, 2), (16, 7, 5)])
-def test_samples(backend: Backend, n: int, count: int, block: int) -> None:
-    a, s, e = uniform(2**50, count, n), RNG.integers(-1, 2, n), RNG.integers(-9, 10, count)
-    arguments = {"n": n, "count": count, "s_at": 1, "e_at": n + 1, "block": block}
-    got = run("lwe_samples", arguments, backend, public=a.ravel(), shares=[7, *s, *e]).public
-    assert np.array_equal(modulo(got, backend.modulus), modulo(a @ s + e, backend.modulus))
+def test_samples(backend: Backend) -> None:
+    x, e = uniform(2**50, 20), RNG.integers(-9, 10, 20)
+    got = run("lwe_samples", {"count": 20, "x_at": 1, "e_at": 21}, backend, shares=[7, *x, *e]).public
+    assert np.array_equal(modulo(got, backend.modulus), modulo(x + e, backend.modulus))
+
+
+@pytest.mark.parametrize("q", [257, Q53, 2**61 - 1, 2**64 - 59])
+def test_products_with_masks_that_are_not_stored(q: int) -> None:
+    """Two vectors with rows from residue 35 on: more rows than are expanded at a time, by rows that are stored."""
+    n, rows, seed = 7, 3000, b"0123456789abcdef"
+    vectors = np.random.default_rng(3).integers(0, q, (2, n), dtype=np.uint64)
+    a = expand_uniform(seed, 5 * n, rows * n, q).reshape(rows, n).astype(object)
+    found = expanded_products(seed, 5 * n, rows, vectors.ravel(), n, q).reshape(2, rows)
+    assert np.array_equal(found.astype(object), vectors.astype(object) @ a.T % q)
+    with pytest.raises(EngineUsageError, match="residues modulo q, of the width of a row"):
+        expanded_products(seed, 0, 1, vectors.ravel()[1:], n, q)
 
 
 @PRIMES

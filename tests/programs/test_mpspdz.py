@@ -162,10 +162,10 @@ def test_fhew_keys(tmp_path: Path, backend: Backend) -> None:
     shares = [*RNG.integers(0, 2, n + count), *RNG.integers(-50, 50, len(masks))]
     switch = {"n": n, "count": count, "base_log": 4, "levels": levels, "s_at": 0, "m_at": n, "e_at": n + count, "block": 4, "q": Q60}
     rgsw = {"count": count, "N": n, "q": Q60, "base_log": 7, "levels": levels, "s_at": n, "z_at": 0, "e_at": n + count}
-    samples = {"n": n, "count": 2 * count, "s_at": 0, "e_at": n + count, "block": 4}
+    samples = {"count": count, "x_at": 0, "e_at": n + count}
     for program, arguments, public in [
         ("lwe_switch_key", switch, masks[: count * levels * n]),
-        ("lwe_samples", samples, masks[: 2 * count * n]),
+        ("lwe_samples", samples, []),
         ("rgsw_bodies", rgsw, masks),
         ("rgsw_bodies", rgsw | {"noise": "transformed"}, masks),
     ]:

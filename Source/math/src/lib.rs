@@ -33,7 +33,7 @@ pub use lanes::BitLanes;
 pub use mask::{mask_of, masks_of};
 pub use negacyclic::{Negacyclic, Transformed, TransformedWide};
 pub use ntt::{NttError, NttTables, automorphism, automorphism_ntt};
-pub use prg::{EntropyError, Prg, expand_aes_ctr, expand_uniform, os_random};
+pub use prg::{EntropyError, Prg, expand_aes_ctr, expand_uniform, expanded_products, os_random};
 pub use selected::selected_words;
 pub use table::{SymmetricTable, TableError};
 pub use wide::ROW;

@@ -13,6 +13,9 @@ use crate::word::Word;
 /// enough for the first-level cache.
 const BUFFER: usize = 1024;
 
+/// Words of a public stream that are used before the next ones are expanded: 128 KB stay in the second-level cache.
+const CACHED: usize = 1 << 14;
+
 /// The operating system gave no randomness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
@@ -61,6 +64,49 @@ pub fn expand_uniform(seed: [u8; 16], first: u64, count: usize, q: u64) -> Vec<u
         }
     }
     words
+}
+
+/// The inner products modulo `q` of rows of residues of a public stream with vectors of residues, one vector after another.
+///
+/// Rows have the length of the vectors, and follow each other from residue `first` on ([`expand_uniform`]). They exist in the cache alone. The time does
+/// not depend on the vectors.
+pub fn expanded_products(
+    seed: [u8; 16],
+    first: u64,
+    rows: usize,
+    vectors: &[&[u64]],
+    q: u64,
+) -> Vec<Vec<u64>> {
+    let width = vectors.iter().map(|vector| vector.len()).max().unwrap_or(0);
+    let each = (CACHED / width.max(1)).max(1);
+    let mut products = vec![Vec::with_capacity(rows); vectors.len()];
+    for start in (0..rows).step_by(each) {
+        let at = first + (start * width) as u64;
+        let residues = expand_uniform(seed, at, each.min(rows - start) * width, q);
+        for (vector, out) in vectors.iter().zip(&mut products) {
+            let found = residues.chunks_exact(width.max(1));
+            out.extend(found.map(|row| inner_product(row, vector, q)));
+        }
+    }
+    products
+}
+
+/// An inner product modulo `q` of vectors of residues.
+fn inner_product(a: &[u64], b: &[u64], q: u64) -> u64 {
+    let (q, bits) = (u128::from(q.max(1)), u64::BITS - q.leading_zeros());
+    // sums of so many products, and one residue, fit 128 bits
+    let terms = 1usize << 126u32.saturating_sub(2 * bits).min(20);
+    let total = a
+        .chunks(terms)
+        .zip(b.chunks(terms))
+        .fold(0, |total, (a, b)| {
+            let products = a
+                .iter()
+                .zip(b)
+                .map(|(x, y)| u128::from(*x) * u128::from(*y));
+            (total + products.sum::<u128>()) % q
+        });
+    total as u64
 }
 
 /// Words of the blocks of a public stream from block `2^64 attempt` on.

@@ -131,6 +131,30 @@ fn expand_uniform<'py>(
     Ok(PyArray1::from_vec(py, words))
 }
 
+/// The inner products modulo `q` of `rows` rows of that stream, from residue `first` on, with the vectors of `width` residues in `vectors`: those of the first vector, then of the next.
+#[pyfunction]
+fn expanded_products<'py>(
+    py: Python<'py>,
+    seed: &[u8],
+    first: u64,
+    rows: usize,
+    vectors: Words<'py>,
+    width: usize,
+    q: u64,
+) -> PyResult<Out<'py>> {
+    let (seed, vectors) = (seed_of(seed)?, contiguous(&vectors)?);
+    if q == 0 || width == 0 || vectors.len() % width != 0 || vectors.iter().any(|v| *v >= q) {
+        return Err(usage(
+            "vectors are residues modulo q, of the width of a row",
+        ));
+    }
+    let products = py.detach(|| {
+        let vectors: Vec<_> = vectors.chunks_exact(width).collect();
+        keyquorum_math::expanded_products(seed, first, rows, &vectors, q).concat()
+    });
+    Ok(PyArray1::from_vec(py, products))
+}
+
 /// Deviates of a symmetric distribution in constant time, from thresholds of three words of 63 bits each. `seed`: INSECURE, tests.
 #[pyfunction]
 #[pyo3(signature = (thresholds, count, seed=None))]
@@ -153,5 +177,6 @@ fn sample_symmetric<'py>(
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Fhew>()?;
     m.add_function(wrap_pyfunction!(expand_uniform, m)?)?;
+    m.add_function(wrap_pyfunction!(expanded_products, m)?)?;
     m.add_function(wrap_pyfunction!(sample_symmetric, m)?)
 }

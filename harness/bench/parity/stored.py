@@ -196,8 +196,8 @@ def _tfhe_keys(builder: Any, secret: Ints) -> Iterator[Case]:
     yield from builder.case(switch, public=words[: size * degree], shares=shares)
     bootstrap = signatures.glwe_bootstrap_key(count=count, N=degree, base_log=7, levels=levels, s=layout["m"], z=layout["s"], e=layout["e"])
     yield from builder.case(bootstrap, public=words, shares=shares)
-    samples = signatures.lwe_samples(n=degree, count=size, s=layout["s"], e=Segment(layout["e"].start, size), block=4)
-    yield from builder.case(samples, public=words[: size * degree], shares=shares)
+    samples = signatures.lwe_samples(count=degree, x=layout["s"], e=Segment(layout["e"].start, degree))
+    yield from builder.case(samples, shares=shares)
     if builder.in_field:
         rgsw = signatures.rgsw_bodies(
             count=count, N=degree, q=builder.modulus, base_log=7, levels=levels, s=layout["m"], z=layout["s"], e=layout["e"]

@@ -265,8 +265,9 @@ def lwe_public_key(*, n: int, s: Segment | None = None, e: Segment | None = None
 
 
 @program
-def lwe_samples(*, n: int, count: int, s: Segment, e: Segment, block: int = 1024) -> Call:
-    """LWE samples b = <a, s> + e, encryptions of zero: the public key of FHEW-like schemes, of which encryption adds up a random subset.
+def lwe_samples(*, count: int, x: Segment, e: Segment) -> Call:
+    """LWE samples b = <a, s> + e for public uniform vectors a, encryptions of zero: the public key of FHEW-like schemes, of which encryption adds
+    up a random subset.
 
     Rounds: ``1``
     """

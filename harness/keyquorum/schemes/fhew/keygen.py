@@ -6,7 +6,7 @@ party writes them as they come, and their checksums enter the transcript.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from keyquorum._engine import Ntt
+from keyquorum._engine import Ntt, expanded_products
 from keyquorum.dsl import ShareVector
 from keyquorum.fhe.fhew import BOOTSTRAPPING, KINDS, PUBLIC, SWITCHING, body_residues, masks, residue_bytes
 from keyquorum.fhe.lwe import FhewParameters, Ints, Words
@@ -36,11 +36,11 @@ from .noise import EXACT, LOCAL, NOISES, NoisePlan
 BODIES = 1 << 19
 """Residues of the bootstrapping key at a time, at least those of one bit of the short secret."""
 MASKS = 1 << 20
-"""Residues of the masks of the other keys at a time, at least those of one row."""
+"""Residues of the masks of the key-switching key at a time, at least those of one coefficient."""
+OPENED = 1 << 16
+"""Bodies of the public key that are opened at a time."""
 SAMPLED = 1 << 18
 """Samples of exact noise of which the bits exist at a time."""
-
-Bodies = Callable[[Words, int, int, Words], Words]
 
 
 @dataclass(frozen=True)
@@ -162,44 +162,36 @@ class _Generation:
                     write(self.run(call, share, public=masks(p, mask_seed, first * size, count * size)))
                 step()
 
-    def _rows(self, kind: str, mask_seed: bytes, shape: tuple[int, int], bodies: Bodies, write: Write) -> None:
-        """Bodies of LWE rows. ``shape``: rows of a unit, which are made together, and masks of a row. ``bodies``: those of the units from one to another,
-        from their shares of noise [parts, rows] and their masks."""
-        unit, width = shape
-        total = body_residues(self.parameters, kind)
-        each = max(1, MASKS // (unit * width))
-        with self.context.phase(f"{kind} key", -(-total // (unit * each))) as step, self.noise(kind, total) as noise:
-            for first in range(0, total // unit, each):
-                last = min(first + each, total // unit)
-                e = noise.words[:, first * unit : last * unit]
-                write(bodies(e, first, last, masks(self.parameters, mask_seed, first * unit * width, (last - first) * unit * width)))
-                step()
-
     def switching(self, mask_seed: bytes, write: Write) -> None:
         """Encryptions of the coefficients of z under s."""
-        p = self.parameters
-
-        def bodies(e: Words, first: int, last: int, a: Words) -> Words:
-            share = ShareVector.from_sections([self.short.words, self.ring.words[:, first:last], e], self.ring.element_words)
-            layout = Layout(s=p.lwe_dimension, m=last - first, e=(last - first) * p.switch_levels)
-            call = lwe_switch_key(
-                n=p.lwe_dimension, count=last - first, base_log=p.switch_base_log, levels=p.switch_levels, q=p.prime,
-                s=layout["s"], m=layout["m"], e=layout["e"],
-            )  # fmt: skip
-            return self.run(call, share, public=a)
-
-        self._rows(SWITCHING, mask_seed, (p.switch_levels, p.lwe_dimension), bodies, write)
+        p, total = self.parameters, body_residues(self.parameters, SWITCHING)
+        each = max(1, MASKS // (p.switch_levels * p.lwe_dimension))
+        with self.context.phase("key-switching key", -(-p.dimension // each)) as step, self.noise(SWITCHING, total) as noise:
+            for first in range(0, p.dimension, each):
+                count = min(each, p.dimension - first)
+                rows, begin = count * p.switch_levels, first * p.switch_levels
+                e = noise.words[:, begin : begin + rows]
+                share = ShareVector.from_sections([self.short.words, self.ring.words[:, first : first + count], e], self.ring.element_words)
+                layout = Layout(s=p.lwe_dimension, m=count, e=rows)
+                call = lwe_switch_key(
+                    n=p.lwe_dimension, count=count, base_log=p.switch_base_log, levels=p.switch_levels, q=p.prime,
+                    s=layout["s"], m=layout["m"], e=layout["e"],
+                )  # fmt: skip
+                write(self.run(call, share, public=masks(p, mask_seed, begin * p.lwe_dimension, rows * p.lwe_dimension)))
+                step()
 
     def public(self, mask_seed: bytes, write: Write) -> None:
-        """Encryptions of zero under the coefficients of z."""
-        p = self.parameters
-
-        def bodies(e: Words, first: int, last: int, a: Words) -> Words:
-            share = ShareVector.from_sections([self.ring.words, e], self.ring.element_words)
-            layout = Layout(s=p.dimension, e=last - first)
-            return self.run(lwe_samples(n=p.dimension, count=last - first, s=layout["s"], e=layout["e"]), share, public=a)
-
-        self._rows(PUBLIC, mask_seed, (1, p.dimension), bodies, write)
+        """Encryptions of zero under the coefficients of z. The inner products of our share with the masks are local: the masks are never stored."""
+        p, z = self.parameters, self.ring.words
+        with self.context.phase("public key", -(-p.samples // OPENED)) as step, self.noise(PUBLIC, p.samples) as noise:
+            for first in range(0, p.samples, OPENED):
+                count = min(OPENED, p.samples - first)
+                products = expanded_products(mask_seed, first * p.dimension, count, z.reshape(-1), p.dimension, p.prime).reshape(-1, count)
+                share = ShareVector.from_sections([products, noise.words[:, first : first + count]], self.ring.element_words)
+                layout = Layout(x=count, e=count)
+                write(self.run(lwe_samples(count=count, x=layout["x"], e=layout["e"]), share))
+                wipe(products)
+                step()
 
 
 def generate(context: PartyContext, request: FhewRequest, folder: Path | None = None) -> KeyMaterial[FhewKeyInfo]:
