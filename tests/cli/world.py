@@ -13,6 +13,7 @@ from keyquorum.deploy.compose import prepare
 from keyquorum.dsl import ProgramIO
 from keyquorum.dsl.files.share_files import claim, identity, shares_path
 from keyquorum.fhe import fhew, ghs
+from keyquorum.fhe.ghs_ciphertexts import GhsCiphertext
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.tfhe import COMPACT, KEY_FILES
@@ -62,6 +63,7 @@ SAMPLES = {
     "public key for TFHE-rs": "compact.kqt",
     "public key of FHEW": "public.kqf",
     "public key of GHS": "public.kqg",
+    "ciphertext of GHS": "x.ghs",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
     "count of failed checks of noise": f"{KEYS}/bfv/noise-checks.json",
     "shares for subsets": f"{KEYS}/prf/lisss.json",
@@ -156,6 +158,8 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         own = ghs.key_writer(file, small, ghs.PUBLIC, "ab" * 16, bytes(16))
         own.write(np.arange(small.residues(ghs.PUBLIC), dtype=np.uint64))
         own.finish()
+    parts = np.arange(2 * small.degree, dtype=np.uint64).reshape(2, 1, -1)
+    (folder / "x.ghs").write_bytes(GhsCiphertext(15, small.primes[:1], parts).to_bytes("ab" * 16))
     for items in (5, 6):
         api.pool_fill(committee, "lwe64-p2", "round_mask_open", items)
     api.decrypt(committee, "lwe", [folder / "x.lwe"], 0, [folder / "x.lwe.plain"], "round_mask_open")

@@ -23,7 +23,7 @@ from keyquorum.fhe.ghs import (
 )
 from keyquorum.inspection import examine
 from keyquorum.model.errors import KeyFileError, KeyQuorumError, ParameterError
-from keyquorum.schemes import encryption_of, load_parameters, scheme_of
+from keyquorum.schemes import load_parameters, scheme_of
 from keyquorum.schemes.ghs import keygen
 from keyquorum.schemes.ghs.key import GhsKeyInfo, parameters_to_json
 from keyquorum.schemes.ghs.keygen import GhsRequest
@@ -113,8 +113,6 @@ def test_stored_keys_are_checked(tmp_path: Path) -> None:
     assert (folder / "share-0.kqs").exists() and not (folder / "share-1.kqs").exists()
     scheme_of(info).check_public(folder, info)
     assert "switching key of GHS, ghs-1105, m = 1105" in examine(folder / "switching.kqg").lines[0]
-    with pytest.raises(ParameterError, match="keys of GHS encrypt nothing"):
-        encryption_of(info)
     path = folder / "switching.kqg"
     data = bytearray(path.read_bytes())
     for at, problem in ((0, "damaged"), (30, "damaged"), (len(data) // 2, "damaged"), (len(data) - 1, "damaged")):
@@ -136,8 +134,11 @@ def test_other_committees_options_and_sets_are_refused() -> None:
     scheme = scheme_of(SMALL)
     with pytest.raises(ParameterError, match="noise=flat: choose gaussian or cbd"):
         scheme.request(SMALL, {"noise": "flat"})
-    with pytest.raises(ParameterError, match="galois_elements is for keys of SEAL"):
-        scheme.request(SMALL, {"galois_elements": [3]})
+    usual = {"relin": True, "galois_elements": [], "error_law": "cbd", "policy": None}
+    assert scheme.request(SMALL, usual) == scheme.request(SMALL, {})
+    for option in ({"galois_elements": [3]}, {"relin": False}, {"error_law": "gaussian"}):
+        with pytest.raises(ParameterError, match=f"{next(iter(option))} is for keys of SEAL"):
+            scheme.request(SMALL, {**usual, **option})
     with pytest.raises(ParameterError, match="depth is no option of keys of GHS"):
         scheme.request(SMALL, {"depth": 3})
     for changes, problem in (

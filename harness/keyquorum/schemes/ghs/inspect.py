@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from keyquorum.fhe.ghs import KEY_MAGIC, read_key_file
+from keyquorum.fhe.ghs_ciphertexts import is_ciphertext, read_ciphertext
 from keyquorum.model.inspected import Candidate, Kind, Report
 from keyquorum.schemes.key_folder import METADATA, holds_a_key
 
@@ -27,4 +28,14 @@ def _key_file(candidate: Candidate) -> Report:
     )
 
 
-KINDS = (Kind("public key of GHS", lambda candidate: candidate.head[:8] == KEY_MAGIC, _key_file, ("schemes/ghs/keygen",)),)
+def _ciphertext(candidate: Candidate) -> Report:
+    found, key_id = read_ciphertext(candidate.data, str(candidate.path))
+    degree, (prime,) = found.parts.shape[-1], found.primes
+    lines = [f"ciphertext of GHS, m = {found.order}, {degree} bits, modulo {prime}", f"under key {key_id}"]
+    return Report(lines, "sha256", {"key_id": key_id, "order": found.order, "prime": prime, "count": degree})
+
+
+KINDS = (
+    Kind("public key of GHS", lambda candidate: candidate.head[:8] == KEY_MAGIC, _key_file, ("schemes/ghs/keygen",)),
+    Kind("ciphertext of GHS", lambda candidate: is_ciphertext(candidate.head), _ciphertext, ("schemes/ghs/scheme",)),
+)

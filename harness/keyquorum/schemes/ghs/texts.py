@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from keyquorum.fhe.ghs import GhsParameters, file_name
+from keyquorum.fhe.ghs_ciphertexts import GhsCiphertext
 from keyquorum.schemes.keys import Plain
-from keyquorum.schemes.texts import KeyTexts
+from keyquorum.schemes.texts import Texts
 
 from .key import GhsKeyInfo
 
 
-class GhsTexts(KeyTexts[GhsKeyInfo, GhsParameters]):
+class GhsTexts(Texts[GhsKeyInfo, GhsParameters, GhsCiphertext]):
     """Texts about GHS."""
 
     title = "GHS"
-    instead = "they are made for comparisons with published figures, take a set of BGV, such as bgv-8192"
 
     def parameter_set(self, parameters: GhsParameters) -> tuple[str, Plain]:
         p = parameters
@@ -40,3 +40,6 @@ class GhsTexts(KeyTexts[GhsKeyInfo, GhsParameters]):
         names = [file_name(kind) for kind in info.parameters.kinds]
         lines = [f"key {key}: shares of the secret; public keys in {folder}: {', '.join(names)}", f"noise: {info.noise}"]
         return lines, {"public": [folder / name for name in names], "noise": info.noise}
+
+    def plaintext(self, ciphertext: GhsCiphertext) -> str:
+        return f"{ciphertext.parts.shape[-1]} bits"
