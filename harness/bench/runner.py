@@ -19,11 +19,11 @@ from typing import Any, Generic, TypeVar
 import keyquorum
 from keyquorum import api
 from keyquorum.backends.mpspdz import Checkout
-from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.idle import busy_cores
 from keyquorum.parties import PhaseReport
+from keyquorum.schemes.keys import Parameters
 from keyquorum.sweep.rows import commit
 from keyquorum.terminal.output import console, fail
 from keyquorum.terminal.progress import progress_bars
@@ -188,7 +188,7 @@ def committee_of(protocol: str, parties: int, **options: Any) -> Iterator[Commit
         yield api.init(Path(folder) / "committee", parties, protocol, **options)
 
 
-def new_key(protocol: str, parties: int, parameters: str | ParameterSet, **options: Any) -> tuple[api.KeygenResult, float, int]:
+def new_key(protocol: str, parties: int, parameters: str | Parameters, **options: Any) -> tuple[api.KeygenResult, float, int]:
     """Makes a key, by processes of this host over TLS; returns also the seconds from their start to the files on disk, and bytes of public files."""
     with committee_of(protocol, parties) as committee, progress_bars() as report:
         start = time.monotonic()

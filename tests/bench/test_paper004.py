@@ -87,7 +87,7 @@ def test_sizes_of_keys_are_those_of_seal() -> None:
 
     parameters = load("ckks-4096")
     generator = library.KeyGenerator(seal.context(parameters))
-    sizes = cnn.key_bytes(parameters)
+    sizes = cnn.sizes_of_keys(parameters)
     saved = {"public key": generator.create_public_key(), "relinearisation key": generator.create_relin_keys()}
     for name, key in saved.items():
         assert sizes[name] <= len(key.to_string()) < 1.01 * sizes[name], name

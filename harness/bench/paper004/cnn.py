@@ -11,6 +11,7 @@ import numpy as np
 from keyquorum.fhe import seal
 from keyquorum.fhe.decode import ckks_plaintext
 from keyquorum.fhe.errors import SealOperationError
+from keyquorum.fhe.keys import key_bytes
 from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.parameters import load as load_parameters
 from keyquorum.fhe.seal_format import Ciphertext, read_ciphertext
@@ -167,19 +168,16 @@ def decryption_rows(asked: Asked, flooded: bool) -> list[Row]:
     ]
 
 
-def key_bytes(parameters: ParameterSet) -> dict[str, int]:
-    """Bytes of the coefficients of SEAL's keys, 8 for each: a public key has two polynomials over all primes, a switching key two for every prime of a
-    ciphertext. Files that are seeded have half as much."""
-    primes, degree = len(parameters.coeff_modulus), parameters.ring_degree
-    public = 2 * degree * primes * 8
-    switching = (primes - 1) * public
+def sizes_of_keys(parameters: ParameterSet) -> dict[str, int]:
+    """Bytes of the keys of our network."""
+    public, switching = key_bytes(parameters)
     return {"public key": public, "relinearisation key": switching, f"{GALOIS_KEYS} Galois keys": GALOIS_KEYS * switching}
 
 
 def size_rows() -> Iterator[Row]:
     """Table 6: sizes of keys, computed, for any number of parties. The paper's switching key is the relinearisation key."""
     cells = {"public key": "pk", "relinearisation key": "swk"}
-    for name, size in key_bytes(load_parameters(PAPER_SET, warn=False)).items():
+    for name, size in sizes_of_keys(load_parameters(PAPER_SET, warn=False)).items():
         match = {"key": cells.get(name, ""), "protocol": "GMPFHE-CKKS", "parties": None}
         row: Row = {
             "table": "6", "row": f"{name} of {PAPER_SET}", "cell": cells.get(name, name), "method": "computed", "best": "yes", "parties": "any", "link": "none",
@@ -188,4 +186,4 @@ def size_rows() -> Iterator[Row]:
         yield compare(row, "mb", size, paper_figure("6", match, 0, "mb"))
 
 
-__all__ = ["KEY_SETS", "decryption_rows", "key_bytes", "key_rows", "size_rows"]
+__all__ = ["KEY_SETS", "decryption_rows", "key_rows", "size_rows", "sizes_of_keys"]

@@ -168,6 +168,14 @@ def validate_galois_keys(parameters: ParameterSet, data: bytes | memoryview, ele
     return validate_switch_keys(parameters, data, indices, "Galois key")
 
 
+def key_bytes(parameters: ParameterSet) -> tuple[int, int]:
+    """Bytes of the coefficients of a public key, and of a switching key, 8 for each: a public key has two polynomials over all primes, a switching key two for
+    every prime of a ciphertext. Files that are seeded have half as much."""
+    primes = len(parameters.coeff_modulus)
+    public = 2 * parameters.ring_degree * primes * 8
+    return public, (primes - 1) * public
+
+
 def key_digest(data: bytes | memoryview) -> str:
     """SHA-256 of a key file, hexadecimal."""
     return hashlib.sha256(data).hexdigest()
@@ -194,6 +202,7 @@ __all__ = [
     "galois_element",
     "galois_elements",
     "galois_index",
+    "key_bytes",
     "key_digest",
     "transcript_digest",
     "validate_galois_keys",

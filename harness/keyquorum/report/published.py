@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from keyquorum.cnn.packing import IMAGES
 from keyquorum.cnn.run import DIGITS
 from keyquorum.cnn.run import PARAMETERS as CNN_SET
+from keyquorum.fhe.keys import key_bytes
 from keyquorum.fhe.parameters import load
 from keyquorum.model import published
 from keyquorum.model.chosen_committees import ADDITIVE, ADDITIVE_RING, SHAMIR, lwe_set, with_capability
@@ -227,12 +228,9 @@ def _cnn(phase: str) -> Ours:
 
 
 def _key_sizes(table: pd.DataFrame) -> pd.DataFrame:
-    """Sizes of keys of the paper's 484-bit set, which do not depend on the number of parties. A public key has two polynomials over all primes, a
-    switching key two for every prime of a ciphertext, with 8 bytes for each coefficient."""
-    parameters = load(PAPER_SET, warn=False)
-    primes, degree = len(parameters.coeff_modulus), parameters.ring_degree
-    public = 2 * degree * primes * 8 / 2**20
-    points = [(n, f"ours, {key}, {PAPER_SET}", mib) for key, mib in (("pk", public), ("swk", (primes - 1) * public)) for n in (2, 4, 8, 16)]
+    """Sizes of keys of the paper's 484-bit set, not seeded, which do not depend on the number of parties."""
+    sizes = zip(("pk", "swk"), key_bytes(load(PAPER_SET, warn=False)), strict=True)
+    points = [(n, f"ours, {key}, {PAPER_SET}", size / 2**20) for key, size in sizes for n in (2, 4, 8, 16)]
     return pd.DataFrame([{"x": n, "y": mib, "low": mib, "high": mib, "label": label, "loaded": False} for n, label, mib in points])
 
 

@@ -109,7 +109,7 @@ def _transforms(table: pd.DataFrame) -> list[Bar]:
     """One transform of each ring: rows of results/ghs.csv."""
     bars = []
     for row in table.attrs.get("ghs", []):
-        if row["what"] != "keys":
+        if row["what"].endswith("transform"):
             value = float(row["seconds"]) * 1e3
             bars.append((f"ours, {row['what']}, {row['parameters']}", value, value, value, float(row["busy"] or 0) > IDLE_CORES))
     return bars

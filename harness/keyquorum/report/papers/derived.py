@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from keyquorum.fhe.keys import key_bytes
 from keyquorum.fhe.parameters import load
 from keyquorum.schemes.circuit import aes_forms
 
@@ -15,12 +16,9 @@ KEYS_SET = "ckks-16384-seed004"
 
 
 def key_sizes(_: Path) -> list[Record]:
-    """Sizes in MiB of the public key (two polynomials over all primes) and of a switching key (two for every prime of a ciphertext), which are those
-    of whole keys: a coefficient has 8 bytes for each prime."""
-    parameters = load(KEYS_SET, warn=False)
-    primes, degree = len(parameters.coeff_modulus), parameters.ring_degree
-    public = 2 * degree * primes * 8 / 2**20
-    return [{"key": key, "parameters": KEYS_SET, "mib": str(mib)} for key, mib in (("pk", public), ("swk", (primes - 1) * public))]
+    """Sizes in MiB of the public key and of a switching key of the set, not seeded."""
+    sizes = zip(("pk", "swk"), key_bytes(load(KEYS_SET, warn=False)), strict=True)
+    return [{"key": key, "parameters": KEYS_SET, "mib": str(size / 2**20)} for key, size in sizes]
 
 
 def circuit_003(_: Path) -> list[Record]:

@@ -25,7 +25,7 @@ from keyquorum.fhe.ghs import GhsParameters, Ints, Target, Words, file_name, key
 from keyquorum.fhe.seeded_files import SEED_BYTES, BodyWriter
 from keyquorum.model.committee import Committee, require_embedded
 from keyquorum.model.errors import ParameterError
-from keyquorum.model.needs import LINK, MB, PROCESS, Needs
+from keyquorum.model.needs import Needs
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call
@@ -39,20 +39,16 @@ from keyquorum.sharing.randomness import uniform_below, wipe
 from keyquorum.sharing.shares import DomainRun, Shares
 
 from .key import NOISES, GhsKeyInfo, parameters_to_json
+from .needs import needs
 
 PREAMBLE = Preamble("GHS key parameters", b"keyquorum GHS key", digest_first, toss=64, phase="set-up")
 NOISE_BITS = 5
 """Secrets and both distributions of noise stay below 2^5 in absolute value."""
 BODIES = 1 << 20
 """Residues of the bodies in one run of `cyclo_switch_key`, at least those of one target."""
-SAMPLE_ANDS = {"gaussian": 354, "cbd": 39}
-"""ANDs of a sample of noise, in the binary domain."""
-SAMPLE_BITS = 6
-"""Bits of a sample that are converted."""
-SAMPLE_ELEMENTS = {"gaussian": 800, "cbd": 84}
-"""Elements of a sample over a field: bits, products, and what makes them."""
-TRANSFERS, TRANSFER_BYTES = 1 << 23, 16
-"""Oblivious transfers that are in memory at a time, at most, and bytes of one."""
+SIGMA_MILLI, PRECISION_BITS, TAIL = 3200, 40, 23
+"""Of the discrete Gaussian: deviation 3.2 in thousandths, bits to which each probability is exact (GMPFHE, section 5.2), and the largest sample, beyond which less than that is left
+(`sample_gaussian`)."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +98,8 @@ class GhsRequest(KeyRequest):
     def needs(self, committee: Committee) -> Needs:
         """Memory of the samples, of one prime and of a chunk, and the public files."""
         self.check_committee(committee)
-        p, part = self.parameters, 8 * committee.share_parts
-        # samples with masks and what is opened of them; shares of a prime, twice while they grow, and their transforms
-        memory = PROCESS + LINK * (committee.size - 1) + self.values * (24 + 6 * part) + 12 * 8 * max(BODIES, p.digits * p.degree) + 64 * MB
-        memory += _sampling_bytes(self, committee)
-        return Needs(memory, p.residue_bytes * sum(map(p.residues, p.kinds)) + part * p.secrets * p.degree)
+        p, made = self.parameters, min(self.values, _chunk(self, committee))
+        return needs(p, self.noise, committee, self.values, (made, max(BODIES, p.digits * p.degree)))
 
 
 def _chunk(request: GhsRequest, committee: Committee) -> int:
@@ -115,25 +108,13 @@ def _chunk(request: GhsRequest, committee: Committee) -> int:
     return kind.samples if request.noise == "cbd" or committee.ring_protocol is not None else kind.samples_of_products
 
 
-def _sampling_bytes(request: GhsRequest, committee: Committee) -> int:
-    """Memory of the samples that are made at a time, and of what makes them."""
-    part, made = 8 * committee.share_parts, min(request.values, _chunk(request, committee))
-    if committee.ring_protocol is None:
-        return SAMPLE_ELEMENTS[request.noise] * part * made
-    ands = SAMPLE_ANDS[request.noise]
-    memory = 3 * ands * 8 * kind_of(committee).packed_words(committee) * made // 64 + 4 * SAMPLE_BITS * part * made
-    if committee.capabilities.oblivious_transfer:
-        memory += TRANSFER_BYTES * min((ands + 3 * SAMPLE_BITS) * made * (committee.size - 1), TRANSFERS)
-    return memory
-
-
 def _noise(request: GhsRequest, committee: Committee) -> Call:
     """The program of all noise."""
     size, chunk = request.polynomials * request.parameters.degree, _chunk(request, committee)
     method: Literal["bits", "arith"] = "arith" if committee.ring_protocol is None else "bits"
     if request.noise == "cbd":
         return sample_cbd(size=size, method=method, chunk=chunk)
-    return sample_gaussian(size=size, method=method, sigma_milli=3200, bits=40, tail=23, chunk=chunk)
+    return sample_gaussian(size=size, method=method, sigma_milli=SIGMA_MILLI, bits=PRECISION_BITS, tail=TAIL, chunk=chunk)
 
 
 def _add_secret(x: Shares, context: PartyContext, parameters: GhsParameters, name: str) -> None:
