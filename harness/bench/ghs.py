@@ -55,6 +55,8 @@ COLUMNS = (
     "what", "parameters", "noise", "n", "link", "step", "seconds", "gb", "paper_seconds", "paper_gb", "rounds", "memory_gb", "cpu_party", "batch", "shared_link", "runs", "wrong",
     *CIRCUMSTANCES, "command",
 )  # fmt: skip
+KEY = ("what", "parameters", "noise", "link", "step")
+"""Columns by which rows of the table are known."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,15 @@ def cases(options: Options) -> list[Case]:
 
 
 def job(case: Case, options: Options) -> Iterator[Row]:
-    """The rows of a measurement."""
+    """The rows of a measurement, with all columns by which rows are known."""
+    return ({**dict.fromkeys(KEY, ""), "link": case.link, **row} for row in _rows(case, options.quick))
+
+
+def _rows(case: Case, quick: bool) -> Iterator[Row]:
     if case.what == "keys":
-        yield _keys(case, options.quick)
+        yield _keys(case, quick)
     elif case.what.startswith("decryption"):
-        yield from _decryption(case, 1 if options.quick else DECRYPTIONS)
+        yield from _decryption(case, 1 if quick else DECRYPTIONS)
     else:
         yield _transform(case)
 
@@ -167,7 +173,7 @@ def _decryption(case: Case, runs: int) -> Iterator[Row]:
 OPTIONS: Arguments = {"quick": {"action": "store_true", "help": "small keys and one run: whether it runs, not how fast; no table is written"}}
 BENCH = Bench(
     "ghs", cases, job, COLUMNS, axes=("what", "parameters", "noise", "link"), options=OPTIONS, restricting=("quick",),
-    key=("what", "parameters", "noise", "link", "step"), failed=lambda rows: any(row.get("wrong") for row in rows),
+    key=KEY, failed=lambda rows: any(row.get("wrong") for row in rows),
 )  # fmt: skip
 
 if __name__ == "__main__":

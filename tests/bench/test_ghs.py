@@ -66,3 +66,13 @@ def test_every_figure_that_is_measured_has_a_case_and_a_rule(tmp_path: Path) -> 
     assert {row["adversary"] for row in found if row["cell"].startswith(ours[:2])} == {"semi-honest"}
     assert Case("keys", "ghs-53261", "cbd", "paper004-wan").paper("KeyGen") == {"paper_seconds": "78879", "paper_gb": "909"}
     assert Case("keys", "ghs-53261", "cbd", "paper004-wan").shared_link == "paper004-wan,shared"
+
+
+def test_rows_that_are_measured_again_replace_their_rows(tmp_path: Path) -> None:
+    output = tmp_path / "ghs.csv"
+    for what in ("transform", "transform,inverse transform"):
+        assert BENCH.main(["--what", what, "--parameters", "ckks-16384-seed004", "--output", str(output)]) == 0
+    with output.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["what"], row["link"], row["step"]) for row in rows] == [("transform", "none", ""), ("inverse transform", "none", "")]
+    assert all(float(row["seconds"]) > 0 and row["paper_seconds"] == "0.00581" and row["commit"] for row in rows)

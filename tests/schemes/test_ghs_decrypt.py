@@ -21,6 +21,7 @@ from keyquorum.inspection import examine
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.plans.decrypt import decrypt
+from keyquorum.plans.pool_variants import pool_group
 from keyquorum.schemes import encryption_of, recognise
 from keyquorum.schemes.base import EXACT, MASKED
 from keyquorum.schemes.ghs.decrypt import rounded_set, rounding_of
@@ -128,6 +129,23 @@ def test_sums_products_and_automorphisms_under_a_joint_key(order: int, digits: i
     for ciphertext, (_, message) in zip(lowest, results, strict=True):
         assert np.array_equal(phase(ciphertext, secret) % 2, message) and np.abs(phase(ciphertext, secret)).max() < 1 << 45
     assert np.array_equal(jointly(made, lowest), np.stack([message for _, message in results]))
+
+
+def test_shares_of_a_rounding_combine_to_the_message() -> None:
+    """As receivers outside of a served committee combine answers."""
+    made = key(105, "rep-field", 3)
+    info, q = made[0].info, made[0].info.parameters.primes[0]
+    phases_of = borders(48, q)
+    ciphertext, scheme = with_phase(105, q, secret_of(made), phases_of, RNG), encryption_of(info)
+
+    def job(context: PartyContext) -> Any:
+        group, variant = pool_group(context), rounding_of(context.committee, EXACT, info.parameters)
+        z = scheme.phases(context, group, info, made[context.party].shares[:1], variant, [ciphertext])
+        return variant.use(group, z, variant.make(group, 48), "share")
+
+    words = scheme.combine(info.parameters, run_in_process(api.in_process_committee(3, "rep-field"), job), 0)
+    (found,) = scheme.plaintexts(info, [ciphertext], words)
+    assert json.loads(found.plaintext) == (phases_of % 2).tolist()
 
 
 def decrypt_fields(path: Path, output: Path) -> dict[str, Any]:
