@@ -102,6 +102,7 @@ def test_a_phase_beyond_the_border_is_another_message() -> None:
     assert np.array_equal(jointly(made, [with_phase(105, q, secret, beyond, RNG)])[0], (beyond + 1) % 2)
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.skipif(not LONG, reason="10^6 coefficients at both borders: KEYQUORUM_LONG=1")
 def test_a_million_coefficients_at_both_borders() -> None:
     made = key(1105, "semi", 2)
