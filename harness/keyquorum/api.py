@@ -56,6 +56,7 @@ from keyquorum.model.errors import (
     BurnedKeyError,
     CiphertextError,
     CommitteeError,
+    EpochError,
     KeyFileError,
     KeyInUseError,
     KeyQuorumError,
@@ -81,6 +82,7 @@ from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to, subset_field
 from keyquorum.parties.setup import address, fingerprint, init, move, trust
+from keyquorum.plans.epochs import orders
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.pool_jobs import check_fill
@@ -393,6 +395,45 @@ def pool_drop(committee: Committee | PathLike, name: str) -> list[int]:
 
 
 @checked
+def epoch_status(committee: Committee | PathLike) -> list[Json]:
+    """The epoch of each party of this host: ``number``, ``epoch``, ``keys``, ``unfinished``, ``unerased``, ``backups_before``. Raises EpochError for a damaged file."""
+    committee = as_committee(committee)
+    return [orders.status(committee, party) for party in committee.local_parties()]
+
+
+@checked
+def epoch_lines(status: Json) -> list[str]:
+    """An entry of :func:`epoch_status` for people."""
+    return list(orders.status_lines(status))
+
+
+@checked
+def epoch_history(committee: Committee | PathLike) -> list[Json]:
+    """What the parties of this host signed and heard of changes of the epoch: ``party``, ``date``, ``epoch``, ``who``, ``state``. Raises EpochError."""
+    committee = as_committee(committee)
+    return [line for party in committee.local_parties() for line in orders.history(committee, party)]
+
+
+@checked
+def epoch_commit(committee: Committee | PathLike, files: Sequence[PathLike] = (), output: PathLike | None = None) -> list[Json]:
+    """Goes on with an unfinished change at the parties of this host: who has the votes of all new members commits. ``files``: statements of parties elsewhere, written there as ``output``. Returns
+    ``party``, ``epoch`` and ``stage`` of each. Raises EpochError."""
+    return orders.commit(as_committee(committee), [Path(f) for f in files], None if output is None else Path(output))
+
+
+@checked
+def epoch_give_up(committee: Committee | PathLike, lost: Sequence[int], files: Sequence[PathLike] = (), output: PathLike | None = None) -> list[Json]:
+    """Gives an unfinished change up at the parties of this host, since the parties ``lost`` never return; as :func:`epoch_commit`. Raises EpochError where the rules forbid it."""
+    return orders.give_up(as_committee(committee), lost, [Path(f) for f in files], None if output is None else Path(output))
+
+
+@checked
+def epoch_erase(committee: Committee | PathLike, files: Sequence[PathLike] = ()) -> list[Json]:
+    """Erases the old shares of the parties of this host, and drops their pools, after all new members have committed; returns ``party``, ``epoch`` and ``bytes`` of each. Raises EpochError before."""
+    return orders.erase(as_committee(committee), [Path(f) for f in files])
+
+
+@checked
 def encrypt(committee: Committee | PathLike, key: str, values: Any, output: PathLike, bound: float | None = None) -> EncryptedFile:
     """Encrypts numbers under a key's public key, into the file ``output``. Needs the public folder of the key, and no party.
 
@@ -610,6 +651,7 @@ __all__ = [
     "EncryptedFile",
     "Engine",
     "EngineError",
+    "EpochError",
     "ErrorBound",
     "FloodPolicy",
     "KeyFileError",
@@ -665,6 +707,12 @@ __all__ = [
     "decrypt_in_process",
     "decrypt_job",
     "encrypt",
+    "epoch_commit",
+    "epoch_erase",
+    "epoch_give_up",
+    "epoch_history",
+    "epoch_lines",
+    "epoch_status",
     "evaluate",
     "export_key",
     "fingerprint",

@@ -12,6 +12,7 @@ from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, names
 from keyquorum.parties import mac_key
 from keyquorum.parties.doctor import examine
+from keyquorum.plans.epochs.orders import examine_epochs
 from keyquorum.plans.examine import examine_keys
 from keyquorum.serve.examine import examine_serving
 from keyquorum.terminal.output import console, emit, printed
@@ -106,7 +107,12 @@ def doctor(
             raise CommitteeError(f"there is no party {index} in {folder}: choose 0 to {committee.size - 1}")
     if not parties:
         raise CommitteeError(f"{folder}: no party of the committee is on this host: run keyquorum init with --me")
-    for line in (*examine_keys(committee, parties), *examine_serving(committee, parties), *examine(committee, parties, seconds)):
+    for line in (
+        *examine_keys(committee, parties),
+        *examine_epochs(committee, parties),
+        *examine_serving(committee, parties),
+        *examine(committee, parties, seconds),
+    ):
         printed.print(f"{'ok ' if line.ok else 'FIX'}  {line.text}", markup=False)
         findings.append({"ok": line.ok, "text": line.text})
     problems = sum(not found["ok"] for found in findings)

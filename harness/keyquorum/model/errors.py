@@ -101,6 +101,10 @@ class KeyInUseError(KeyQuorumError):
     """Another session uses this MAC key: only one session at a time may."""
 
 
+class EpochError(KeyQuorumError):
+    """A change of an epoch is unfinished, out of order or refused, or a file of it is damaged, replayed or contradicts another one."""
+
+
 class AuditError(KeyQuorumError):
     """The audit log of a served party cannot be opened or written: nothing is answered without it."""
 

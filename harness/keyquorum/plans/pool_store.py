@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from keyquorum._engine import ShareFile, StoreError
 from keyquorum.dsl.files.origin import Origin
 from keyquorum.dsl.files.share_vector import Unsigned
+from keyquorum.model import journal
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError, PoolLost, PoolUnwritable
@@ -65,11 +66,7 @@ class Claim:
     def to_line(self, pool_id: str) -> bytes:
         """With a checksum, so that a torn line is recognised."""
         text = json.dumps(vars(self), separators=(",", ":"))
-        return f"{_checksum(pool_id, text)} {text}\n".encode()
-
-
-def _checksum(pool_id: str, text: str) -> str:
-    return hashlib.sha256(f"keyquorum claim {pool_id} {text}".encode()).hexdigest()[:32]
+        return journal.to_line(f"claim {pool_id}", text)
 
 
 def _section_type(bits: int) -> Any:
@@ -454,11 +451,8 @@ def last_claim(path: Path, pool_id: str, items: int = 0) -> Claim | None:
     a line break is torn. Mostly it was being written when the party died, and nothing depended on it; but a file system may lose the end
     of what was synced, so what it claimed is given up."""
     claim = None
-    whole, _, tail = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
-    for line in whole.split(b"\n"):
-        checksum, _, text = line.decode(errors="replace").partition(" ")
-        if checksum != _checksum(pool_id, text) or not text:
-            return None
+    texts, tail = journal.whole_lines(f"claim {pool_id}", path.read_bytes() if path.exists() else b"")
+    for text in texts or []:
         claim = _claim_of(text)
         if claim is None:
             return None

@@ -10,21 +10,18 @@ an earlier verification printed, show that.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyquorum import _engine
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
+from keyquorum.parties import signatures
 
 NO_CHAIN = bytes(32).hex()
 HEAD = ".head"
 """Appended to the name of a log: the file with its last signed line."""
-_KEY = bytes.fromhex("302a300506032b6570032100")
-"""What stands before an Ed25519 key in the DER of a certificate (RFC 8410)."""
 _CHAIN, _SIGNATURE = ', "chain": "', '", "signature": "'
 
 
@@ -40,14 +37,12 @@ class Signer:
     """Signs heads with a party's identity."""
 
     def __init__(self, identity: Path) -> None:
-        text = identity.read_text()
-        pem = text[text.index("-----BEGIN CERTIFICATE-----") :]
         self._identity = identity
-        self.certificate = base64.b64decode("".join(line for line in pem.splitlines() if "-----" not in line)).hex()
+        self.certificate = signatures.certificate_in(identity)
 
     def sign(self, head: Head) -> str:
         """The signature of a head, hexadecimal."""
-        return _engine.sign_with_identity(str(self._identity), _message(head)).hex()
+        return signatures.sign(self._identity, _message(head))
 
 
 def _message(head: Head) -> bytes:
@@ -61,9 +56,7 @@ def hashed(previous: str, body: str) -> str:
 
 def signed_by(certificate: str, head: Head, signature: str) -> bool:
     """Whether the key in a certificate (DER, hexadecimal) made this signature of a head."""
-    der = bytes.fromhex(certificate)
-    at = der.find(_KEY) + len(_KEY)
-    return _KEY in der and _engine.verify_ed25519(der[at : at + 32], _message(head), bytes.fromhex(signature))
+    return signatures.is_signed(certificate, _message(head), signature)
 
 
 def chained(entries: Sequence[Json], last: Head, signer: Signer | None, begins: bool) -> tuple[bytes, Head, str]:

@@ -1,0 +1,316 @@
+"""One party's part in a change of an epoch, on its disk: every step is durable before anybody hears of it, and may be repeated after a crash.
+
+The state machine is :mod:`keyquorum.model.epoch`. ``epochs.journal`` has a line for each statement that the party signed, and for each that it heard; from these lines a restart continues.
+Order at a commit: ``epochs/E.votes``, then ``epoch.json`` (the commit point), then the line ``committed``. A crash in between is repaired when the change is opened again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from keyquorum.model import epoch as rules
+from keyquorum.model import journal
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
+from keyquorum.model.epoch import DROPPED, ENDED, Stage, Standing, Who
+from keyquorum.model.errors import EpochError
+from keyquorum.model.plain import Json, is_hex, json_loads
+
+from .erasure import erase_files, old_files, remove_empty
+from .record import RECORDS, Epoch, Record, read_epoch, shares_name, write_epoch
+from .statements import SIGNED, Statements, checked, read_votes, signed
+
+JOURNAL = "epochs.journal"
+"""File in a party's folder."""
+
+
+def journal_label(who: Who) -> str:
+    """What checksums of a party's journal begin with."""
+    return f"epochs {who}"
+
+
+def read_journal(path: Path, who: Who) -> list[Json]:
+    """The lines of a journal of epochs. A torn end is left out: nothing depended on it. Raises EpochError if a whole line is damaged."""
+    texts, _ = journal.whole_lines(journal_label(who), path.read_bytes() if path.exists() else b"")
+    try:
+        if texts is None:
+            raise ValueError("its checksum is wrong")
+        lines = [json_loads(text) for text in texts]
+        for line in lines:
+            if not is_hex(line["epoch"], rules.NAME_DIGITS) or not isinstance(line["own"], bool) or not isinstance(line["said"], dict):
+                raise ValueError("an entry is not proper")
+            datetime.fromisoformat(line["date"])
+            Stage(line["said"]["kind"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise EpochError(
+            f"{path}: a line is damaged ({error}), so what this party signed is not known: restore the newest backup of this file"
+        ) from None
+    return lines
+
+
+class Change:
+    """A change at one party. ``standing``: what it signed last; ``record``: what the change is."""
+
+    def __init__(self, committee: Committee, party: int, record: Record) -> None:
+        self.record = record
+        self._committee, self._party = committee, party
+        self.party_folder = committee.party_folder(party)
+        self._identity = committee.identity_path(party)
+        self.me: Who = committee.parties[party].fingerprint
+        self._statements = Statements(record)
+        self.standing = Standing()
+        if self.me not in record.roles.everybody:
+            raise EpochError(f"party {party} takes no part in the change to epoch {record.name}: name a committee that does")
+        self._replay()
+
+    # -- beginnings ---------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def propose(committee: Committee, party: int, record: Record) -> Change:
+        """Begins a change at this party, or opens it again: stores the record, and a line. Raises EpochError if another one is unfinished here, or ``record`` does not follow on this party's epoch."""
+        folder = committee.party_folder(party)
+        here = read_epoch(folder)
+        under_way = Change.unfinished(committee, party)
+        if under_way is not None:
+            if under_way.record.data == record.data:
+                return under_way
+            if under_way.standing.stage == Stage.WAITING and under_way.me in under_way.record.roles.new:
+                under_way.refuse()  # its process died before the vote
+            else:
+                raise EpochError(
+                    f"party {party}: the change to epoch {under_way.record.name} is unfinished: keyquorum epoch commit, or keyquorum epoch give-up, before another one"
+                )
+        if (record.number, record.previous) != (here.number + 1, here.name):
+            raise EpochError(
+                f"party {party} is in epoch {here.number} ({here.name or 'as keygen left it'}), and the change to {record.name} follows epoch {record.number - 1} "
+                f"({record.previous or 'as keygen left it'}): one of the two was restored from a backup, or missed a change: keyquorum epoch commit there"
+            )
+        records = folder / RECORDS
+        records.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(folder)
+        path = Record.path(folder, record.name)
+        if path.exists() and path.read_bytes() != record.data:
+            raise EpochError(f"{path}: another record of this name: begin again with a new name")
+        write_atomically(path, record.data)
+        reached("epoch/recorded")
+        change = Change(committee, party, record)
+        if change.standing.stage in ENDED:
+            raise EpochError(f"party {party} has {change.standing.stage} the change to epoch {record.name}: begin again with a new name")
+        change._write(True, {"kind": Stage.WAITING.value})
+        return change
+
+    @staticmethod
+    def last(committee: Committee, party: int) -> Change | None:
+        """The newest change of this party's journal, as it is on the disk; None if there is none."""
+        folder = committee.party_folder(party)
+        lines = read_journal(folder / JOURNAL, committee.parties[party].fingerprint)
+        return Change(committee, party, Record.load(folder, lines[-1]["epoch"])) if lines else None
+
+    @staticmethod
+    def unfinished(committee: Committee, party: int) -> Change | None:
+        """The newest change, if the party does not know how it ended; repaired after a crash (:meth:`repair`)."""
+        change = Change.last(committee, party)
+        if change is not None:
+            change.repair()
+        return None if change is None or change.standing.stage in rules.DECIDED else change
+
+    @staticmethod
+    def current(committee: Committee, party: int) -> Change | None:
+        """The change that led to this party's epoch; of a member that leaves, the newest one."""
+        folder = committee.party_folder(party)
+        here = read_epoch(folder)
+        if here.number:
+            return Change(committee, party, Record.load(folder, here.name))
+        change = Change.last(committee, party)
+        return None if change is None or change.me in change.record.roles.new else change
+
+    def _replay(self) -> None:
+        path = self.party_folder / JOURNAL
+        for line in read_journal(path, self.me):
+            if line["epoch"] != self.record.name:
+                continue
+            stage = Stage(line["said"]["kind"])
+            if stage in SIGNED:
+                said = checked(self.record, line["said"], str(path))
+                self._statements.add(said)
+                if line["own"]:
+                    self.standing = Standing(stage, self.standing.lost or (frozenset(said.lost) if stage == Stage.FROZEN else rules.NOBODY))
+            elif line["own"]:
+                self.standing = replace(self.standing, stage=stage)
+
+    def repair(self) -> None:
+        """Finishes what a crash cut off: a commit whose line is missing, or shares of a dropped epoch that are still there. Not while another process has the change open."""
+        votes = self.party_folder / RECORDS / f"{self.record.name}.votes"
+        if votes.exists() and not self._statements.votes():
+            for vote in read_votes(self.record, votes.read_bytes(), str(votes)):
+                self._hear(vote.to_json(), str(votes))
+        if read_epoch(self.party_folder).name == self.record.name and self.standing.stage in (Stage.VOTED, Stage.THAWED):
+            self._sign(replace(self.standing, stage=Stage.COMMITTED))
+        if self.standing.stage in DROPPED:
+            self._drop()
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def folder(self, key: str) -> Path:
+        """The folder for this party's new shares of a key, made if it is missing. Raises EpochError after the vote."""
+        if self.standing.stage != Stage.WAITING or key not in self.record.keys:
+            raise EpochError(f"shares of {key} after {self.standing.stage}, or of a key that is not in the record: this is a bug, please report it")
+        folder = self.party_folder / "keys" / check_name(key, "key name") / shares_name(self.record.name)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(folder.parent)
+        return folder
+
+    def vote(self) -> None:
+        """Votes, when the shares of all keys are on the disk. From here on the party never decides alone. Raises EpochError if shares are missing."""
+        after = rules.vote(self.record.roles, self.me, self.standing)
+        for key in self.record.keys:
+            folder = self.party_folder / "keys" / key / shares_name(self.record.name)
+            if not folder.is_dir() or not any(folder.glob("share-*.kqs")):
+                raise EpochError(f"{folder}: no shares of {key} for epoch {self.record.name}: the change cannot be voted for")
+            sync_folder(folder)
+        reached("epoch/stored")
+        self._sign(after)
+
+    def refuse(self) -> None:
+        """Refuses before the vote, and erases the new shares; the old epoch goes on. Raises EpochError after the vote."""
+        self._sign(rules.refuse(self.record.roles, self.me, self.standing))
+        self._drop()
+
+    def give_up(self, lost: Iterable[Who]) -> Stage:
+        """Freezes, or refuses before the vote, since others are lost; goes on with what follows. Raises EpochError where the rules forbid it."""
+        self._sign(rules.freeze(self.record.roles, self.me, self.standing, self._statements.seen, frozenset(lost)))
+        if self.standing.stage == Stage.REFUSED:
+            self._drop()
+        return self.advance()
+
+    def show(self) -> bytes:
+        """All statements that this party has, to be given to the others."""
+        said = [statement.to_json() for statement in self._statements]
+        return json.dumps({"epoch": self.record.name, "statements": said}, separators=(",", ":")).encode()
+
+    def hear(self, data: bytes, where: str = "a party's statements") -> None:
+        """Takes what another participant showed. Every signature is verified, and new statements are on the disk before they count. Raises EpochError for what is damaged, of another change, or contradicts
+        what is known; then nothing of ``data`` after it is taken."""
+        try:
+            said = json_loads(data)
+            name, statements = said["epoch"], list(said["statements"])
+        except (ValueError, KeyError, TypeError):
+            raise EpochError(f"{where}: not statements of a change of an epoch: run the same version everywhere") from None
+        if name != self.record.name:
+            raise EpochError(
+                f"{where}: statements of the change to epoch {str(name)[:32]!r}, and this is {self.record.name}: bring those of this one"
+            )
+        for statement in statements:
+            self._hear(statement, where)
+
+    def _hear(self, data: Json, where: str) -> None:
+        statement = checked(self.record, data, where)
+        known = self._statements.get(statement.who, statement.stage)
+        if known is not None and known.lost == statement.lost:
+            return
+        if statement.who == self.me:
+            raise EpochError(
+                f"{where}: this party signed {statement.stage}, and its journal does not have it: the journal is an old backup; restore the newest one"
+            )
+        self._statements.add(statement)
+        self._write(False, statement.to_json())
+
+    def advance(self) -> Stage:
+        """Does all that follows from what is known: commits, thaws, or drops the new epoch; returns the stage."""
+        while True:
+            after = rules.decide(self.record.roles, self.me, self.standing, self._statements.seen)
+            if after == self.standing:
+                return after.stage
+            if after.stage == Stage.COMMITTED:
+                self._commit()
+            was = self.standing.stage
+            if after.stage in (Stage.THAWED, Stage.COMMITTED):
+                self._keep_votes()
+            if after.stage in DROPPED and was == Stage.COMMITTED:
+                self._go_back()
+            self._sign(after)
+            if after.stage in DROPPED:
+                self._drop()
+
+    def check_erasable(self) -> Standing:
+        """The standing after the erasure. Raises EpochError while somebody may need the old shares, or a later change is under way."""
+        after = rules.erase(self.record.roles, self.standing, self._statements.seen)
+        newest = Change.last(self._committee, self._party)
+        if newest is not None and newest.standing.stage not in rules.DECIDED:
+            raise EpochError(f"party {self._party}: a change to epoch {newest.record.name} is under way: erase after it has ended")
+        return after
+
+    def erase(self, also: Sequence[Path] = ()) -> int:
+        """Erases the old shares, and files that the caller names, after all new members have committed; returns the number of bytes. Raises EpochError before."""
+        after = self.check_erasable()
+        total = erase_files([*also, *self.old_files()])
+        remove_empty(self.party_folder, self.record.keys, self.record.name)
+        missed = list(self.old_files())
+        if missed:
+            raise EpochError(f"{missed[0]}: still there after it was erased: see who writes there, and run keyquorum epoch erase again")
+        if self.standing != after:
+            self._write(True, {"kind": after.stage.value})
+            self.standing = after
+        return total
+
+    def missing(self) -> list[Who]:
+        """New members whose vote is not here."""
+        return sorted(self.record.roles.new - self._statements.of(Stage.VOTED))
+
+    def uncommitted(self) -> list[Who]:
+        """New members that have not said here that they committed."""
+        return sorted(self.record.roles.new - self._statements.of(Stage.COMMITTED))
+
+    def old_files(self) -> list[Path]:
+        """Files with this party's shares of the keys that are not of the new epoch; of a member that leaves, all."""
+        keep = frozenset({self.record.name}) if self.me in self.record.roles.new else frozenset[str]()
+        return list(old_files(self.party_folder, self.record.keys, keep))
+
+    # -- the disk -----------------------------------------------------------------------------------------------------
+
+    def _sign(self, after: Standing) -> None:
+        statement = signed(self.record, self._identity, after.stage, after.lost)
+        if statement.who != self.me:
+            raise EpochError(f"{self._identity}: not the identity that the committee file lists for this party: restore it")
+        self._statements.add(statement)
+        self._write(True, statement.to_json())
+        self.standing = after
+
+    def _write(self, own: bool, said: Json) -> None:
+        text = json.dumps(
+            {"date": datetime.now(UTC).isoformat(timespec="seconds"), "epoch": self.record.name, "own": own, "said": said}, separators=(",", ":")
+        )
+        journal.append(self.party_folder / JOURNAL, journal_label(self.me), text, f"epoch/{said['kind']}" if own else "epoch/heard")
+
+    def _keep_votes(self) -> None:
+        votes = self._statements.votes()
+        assert votes is not None, "who thaws or commits has all votes"
+        write_atomically(self.party_folder / RECORDS / f"{self.record.name}.votes", votes)
+        reached("epoch/votes")
+
+    def _commit(self) -> None:
+        """The commit point, for a new member. One that leaves keeps its epoch until it erases."""
+        self._keep_votes()
+        here = read_epoch(self.party_folder)
+        if self.me in self.record.roles.new and here.name != self.record.name:
+            record = self.record
+            write_epoch(self.party_folder, Epoch(record.number, record.name, record.new["digest"], record.keys, here.without_past()))
+            reached("epoch/switched")
+
+    def _go_back(self) -> None:
+        here = read_epoch(self.party_folder)
+        if here.name == self.record.name and here.before is not None:
+            write_epoch(self.party_folder, here.before)
+            reached("epoch/back")
+
+    def _drop(self) -> None:
+        """Erases the shares of the new epoch. Nothing else is touched: the old epoch never stopped."""
+        folders = [self.party_folder / "keys" / key / shares_name(self.record.name) for key in self.record.keys]
+        erase_files(path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*")) if path.is_file())
+        for folder in folders:
+            if folder.is_dir():
+                folder.rmdir()

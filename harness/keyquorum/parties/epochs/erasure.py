@@ -1,0 +1,81 @@
+"""Erasure of old shares: overwritten, synced, unlinked, the folder synced; then listed again.
+
+On SSDs, file systems that journal or copy, snapshots and backups this promises nothing against somebody who images the device: the bytes may be elsewhere on it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import sync_folder
+
+from .record import shares_name
+
+IN_PLACE = ("share-*.kqs", "mac-*.kqs", "lisss*")
+"""Files with shares in a key's folder, as key generation and ``keyquorum share`` leave them."""
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Unerased:
+    """A file with shares of another epoch than the party's. ``age``: seconds since it was written."""
+
+    path: Path
+    age: float
+
+
+def old_files(party_folder: Path, keys: Iterable[str], keep: frozenset[str]) -> Iterator[Path]:
+    """Files with shares of these keys that are not of an epoch (name) in ``keep``; the empty name keeps what lies in the keys' own folders."""
+    kept = {shares_name(name) for name in keep if name}
+    for key in keys:
+        folder = party_folder / "keys" / key
+        for inner in sorted(folder.glob(shares_name("*"))):
+            if inner.name not in kept and inner.is_dir():
+                yield from sorted(path for path in inner.rglob("*") if path.is_file() or path.is_symlink())
+        if "" not in keep:
+            for pattern in IN_PLACE:
+                for found in sorted(folder.glob(pattern)):
+                    yield from sorted(p for p in found.rglob("*") if p.is_file()) if found.is_dir() else [found]
+
+
+def unerased(party_folder: Path, keys: Iterable[str], keep: frozenset[str]) -> list[Unerased]:
+    """The same with their ages."""
+    now = time.time()
+    return [Unerased(path, max(0.0, now - path.lstat().st_mtime)) for path in old_files(party_folder, keys, keep)]
+
+
+def erase_files(paths: Iterable[Path]) -> int:
+    """Erases files, returns the number of bytes. May be repeated after a crash."""
+    total = 0
+    for path in paths:
+        total += _erase(path)
+        reached("erase/unlinked")
+    return total
+
+
+def remove_empty(party_folder: Path, keys: Iterable[str], keep: str) -> None:
+    """Removes folders of shares of other epochs than ``keep`` that are empty."""
+    for key in keys:
+        for inner in (party_folder / "keys" / key).glob(shares_name("*")):
+            if inner.is_dir() and inner.name != shares_name(keep) and not any(inner.iterdir()):
+                inner.rmdir()
+
+
+def _erase(path: Path) -> int:
+    size = 0
+    if not path.is_symlink():
+        with path.open("r+b") as file:
+            size = os.fstat(file.fileno()).st_size
+            for at in range(0, size, _PIECE):
+                file.write(bytes(min(_PIECE, size - at)))
+            file.flush()
+            os.fsync(file.fileno())
+        reached("erase/overwritten")
+    path.unlink()
+    sync_folder(path.parent)
+    return size

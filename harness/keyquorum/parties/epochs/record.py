@@ -1,0 +1,205 @@
+"""Files of epochs at a party: ``epoch.json``, which says in which epoch the party is, and ``epochs/E.json``, the public record of a change.
+
+``epoch.json`` is the commit point: one atomic rename takes a party from one epoch to the next. A party without it is in epoch 0, and its shares lie where key generation left them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
+from keyquorum.model.epoch import NAME_DIGITS, Roles
+from keyquorum.model.errors import CommitteeError, EpochError
+from keyquorum.model.plain import Json, is_count, is_hex, json_loads, read_text
+
+FORMAT = 1
+EPOCH_FILE = "epoch.json"
+RECORDS = "epochs"
+"""Folder of a party with the records and votes of all changes. They are public, and kept: with them a party that missed the end of a change finishes it, also years later."""
+_RESTORE = "restore it from a backup of this party"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """In which epoch a party is. ``name``: empty in epoch 0; ``members``: digest of the committee; ``keys``: of each key that was passed on, how it is held, with at least
+    ``key_id`` and ``sharing``. A key that is not listed was made in this epoch, and lies in its place. ``before``: the epoch before, to which a party goes back that hears that the change was given up."""
+
+    number: int = 0
+    name: str = ""
+    members: str = ""
+    keys: Mapping[str, Json] = field(default_factory=dict)
+    before: Epoch | None = None
+
+    def to_json(self) -> Json:
+        """As it is stored."""
+        before = None if self.before is None else self.before.without_past().to_json()
+        return {"format": FORMAT, "number": self.number, "epoch": self.name, "members": self.members, "keys": dict(self.keys), "before": before}
+
+    def without_past(self) -> Epoch:
+        """The same without the epoch before."""
+        return Epoch(self.number, self.name, self.members, self.keys)
+
+    @staticmethod
+    def of(data: Any, last: bool = False) -> Epoch:
+        """From its JSON. Raises ValueError, TypeError or KeyError. ``last``: refuses an epoch before."""
+        number, name = data["number"], data["epoch"]
+        proper = data["format"] == FORMAT and is_count(number) and (is_hex(name, NAME_DIGITS) if number else name == "")
+        proper = proper and (is_hex(data["members"], 64) if number else data["members"] == "")
+        before = None if data["before"] is None else Epoch.of(data["before"], last=True)
+        if not proper or (last and before is not None) or (before is not None and before.number != number - 1):
+            raise ValueError("its numbers or names are not proper")
+        return Epoch(number, name, data["members"], checked_keys(data["keys"]), before)
+
+
+def checked_keys(data: Any) -> Json:
+    """Keys of an epoch, by name. Raises ValueError, TypeError or KeyError."""
+    for name, held in data.items():
+        try:
+            check_name(name, "key name")
+        except CommitteeError as error:
+            raise ValueError(str(error)) from None
+        if not is_hex(held["key_id"], 32) or not is_hex(held["sharing"], NAME_DIGITS):
+            raise ValueError(f"key {name} has no proper id or sharing")
+    return dict(data)
+
+
+def read_epoch(party_folder: Path) -> Epoch:
+    """The epoch of a party. Raises EpochError for a damaged file."""
+    path = party_folder / EPOCH_FILE
+    if not path.exists():
+        return Epoch()
+    return parse_epoch(path)
+
+
+def parse_epoch(path: Path) -> Epoch:
+    """The content of an ``epoch.json``. Raises EpochError."""
+    try:
+        return Epoch.of(json_loads(read_text(path)))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EpochError(f"{path}: damaged ({error}): {_RESTORE}, or let the other parties' records make it again: keyquorum epoch commit") from None
+
+
+def write_epoch(party_folder: Path, epoch: Epoch) -> None:
+    """Takes a party to an epoch, with one rename. Epoch 0 has no file."""
+    path = party_folder / EPOCH_FILE
+    if epoch.number:
+        write_atomically(path, json.dumps(epoch.to_json(), indent=1).encode() + b"\n", 0o600)
+    else:
+        path.unlink(missing_ok=True)
+        sync_folder(party_folder)
+
+
+def shares_name(sharing: str) -> str:
+    """Name of the folder, in a key's, with the shares of an epoch."""
+    return f"shares-{sharing}"
+
+
+def shares_folder(party_folder: Path, key: str) -> Path:
+    """The folder with a party's shares of a key in its epoch: the key's own, or ``shares-E`` in it. Raises EpochError."""
+    folder = party_folder / "keys" / check_name(key, "key name")
+    held = read_epoch(party_folder).keys.get(key)
+    return folder if held is None else folder / shares_name(held["sharing"])
+
+
+def committee_json(committee: Committee) -> Json:
+    """What a record says of a committee: all that its digest depends on, and the digest. Addresses are not part of it."""
+    parties = [p.fingerprint for p in committee.parties]
+    return {
+        "name": committee.name,
+        "protocol": committee.protocol,
+        "threshold": committee.threshold,
+        "parties": parties,
+        "digest": committee.digest.hex(),
+    }
+
+
+def _check_committee(data: Any) -> None:
+    proper = isinstance(data["name"], str) and isinstance(data["protocol"], str) and is_count(data["threshold"], 1) and is_hex(data["digest"], 64)
+    parties = data["parties"]
+    if not proper or not isinstance(parties, list) or not parties or not all(is_hex(p, 64) for p in parties) or len(set(parties)) < len(parties):
+        raise ValueError("a committee in it is not proper")
+
+
+@dataclass(frozen=True)
+class Record:
+    """The public record of a change, the same bytes at all participants.
+
+    ``previous``: name of the epoch before, empty for epoch 0; ``old``, ``new``: the committees (:func:`committee_json`); ``keys``: of each key how it is held afterwards; ``counts``: of keys whose
+    decryptions are counted, from where the new epoch goes on; ``dealers``: parties of the old committee that passed shares on; ``checks``: what was verified; ``origin``: every committee so far."""
+
+    name: str
+    number: int
+    previous: str
+    old: Json
+    new: Json
+    keys: Mapping[str, Json]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    dealers: tuple[int, ...] = ()
+    checks: tuple[str, ...] = ()
+    origin: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> Roles:
+        """Participants by fingerprint."""
+        return Roles(frozenset(self.old["parties"]), frozenset(self.new["parties"]))
+
+    @property
+    def data(self) -> bytes:
+        """The file ``epochs/E.json``."""
+        said = {
+            "format": FORMAT, "epoch": self.name, "number": self.number, "previous": self.previous, "from": self.old, "to": self.new, "keys": dict(self.keys),
+            "counts": dict(self.counts), "dealers": list(self.dealers), "checks": list(self.checks), "origin": list(self.origin),
+        }  # fmt: skip
+        return json.dumps(said, indent=1, sort_keys=True).encode() + b"\n"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file, 64 hexadecimal digits: what votes sign."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @staticmethod
+    def path(party_folder: Path, name: str) -> Path:
+        """Where a party keeps the record of a change."""
+        return party_folder / RECORDS / f"{name}.json"
+
+    @staticmethod
+    def parse(data: bytes, where: str) -> Record:
+        """From the bytes of a file or a peer; ``where`` begins the error. Raises EpochError, also for bytes that another build would write otherwise: votes are of the bytes."""
+        try:
+            said = json_loads(data)
+            record = Record(
+                said["epoch"], said["number"], said["previous"], said["from"], said["to"], checked_keys(said["keys"]), said["counts"],
+                tuple(said["dealers"]), tuple(said["checks"]), tuple(said["origin"]),
+            )  # fmt: skip
+            proper = is_hex(record.name, NAME_DIGITS) and is_count(record.number, 1) and said["format"] == FORMAT
+            proper = proper and (is_hex(record.previous, NAME_DIGITS) if record.number > 1 else record.previous == "")
+            proper = (
+                proper
+                and all(map(is_count, [*record.dealers, *record.counts.values()]))
+                and all(isinstance(t, str) for t in (*record.checks, *record.origin))
+            )
+            _check_committee(record.old)
+            _check_committee(record.new)
+            if not proper or record.data != data:
+                raise ValueError("its entries are not proper")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EpochError(f"{where}: not a record of an epoch, or a damaged one ({error}): copy epochs/E.json again from another party") from None
+        return record
+
+    @staticmethod
+    def load(party_folder: Path, name: str) -> Record:
+        """The record of a change that a party has. Raises EpochError."""
+        path = Record.path(party_folder, name)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise EpochError(f"{path}: missing: copy it from another party, where it has the same bytes") from None
+        record = Record.parse(data, str(path))
+        if record.name != name:
+            raise EpochError(f"{path}: the record of epoch {record.name}: copy that of {name} from another party")
+        return record

@@ -1,0 +1,155 @@
+"""What participants of a change sign: votes, refusals, promises, commits. A statement names the record by its SHA-256, so it is of no other change; it is never taken back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keyquorum.model.epoch import Seen, Stage, Who
+from keyquorum.model.errors import EpochError
+from keyquorum.model.plain import Json, is_hex, json_loads
+from keyquorum.parties import signatures
+
+from .record import FORMAT, Record
+
+SIGNED = (Stage.VOTED, Stage.REFUSED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTED, Stage.GIVEN_UP)
+"""Stages that a participant signs."""
+_CERTIFICATE_DIGITS = 1 << 14
+"""Most hexadecimal digits of a certificate."""
+_EXCLUDE = {
+    Stage.VOTED: {Stage.REFUSED},
+    Stage.REFUSED: {Stage.VOTED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTED},
+    **{stage: {Stage.REFUSED} for stage in (Stage.FROZEN, Stage.THAWED, Stage.COMMITTED)},
+}
+"""Statements that an honest participant never signs both."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A signed statement. ``lost``: whom a frozen participant named, and of a later one whom it had named; sorted."""
+
+    stage: Stage
+    who: Who
+    lost: tuple[Who, ...]
+    certificate: str
+    signature: str
+
+    def to_json(self) -> Json:
+        """As it is stored and sent."""
+        return {"kind": self.stage.value, "who": self.who, "lost": list(self.lost), "certificate": self.certificate, "signature": self.signature}
+
+
+def message(record: Record, stage: Stage, lost: Iterable[Who]) -> bytes:
+    """What a statement signs."""
+    return " ".join(["keyquorum epoch v1", stage.value, record.digest, *lost]).encode()
+
+
+def signed(record: Record, identity: Path, stage: Stage, lost: Iterable[Who]) -> Statement:
+    """A statement of the party with this identity."""
+    named, certificate = tuple(sorted(lost)), signatures.certificate_in(identity)
+    return Statement(stage, signatures.fingerprint_of(certificate), named, certificate, signatures.sign(identity, message(record, stage, named)))
+
+
+def checked(record: Record, data: Any, where: str) -> Statement:
+    """A statement of this change from JSON. Raises EpochError, which names its source and what is wrong."""
+    try:
+        said = Statement(Stage(data["kind"]), data["who"], tuple(data["lost"]), data["certificate"], data["signature"])
+        digits = len(said.certificate)
+        proper = is_hex(said.signature, 128) and digits <= _CERTIFICATE_DIGITS and digits % 2 == 0 and is_hex(said.certificate, digits)
+        proper = (
+            proper
+            and is_hex(said.who, 64)
+            and said.stage in SIGNED
+            and len(data) == len(said.to_json())
+            and all(is_hex(who, 64) for who in said.lost)
+        )
+    except (ValueError, KeyError, TypeError):
+        proper = False
+    if not proper:
+        raise EpochError(f"{where}: not a statement of a change of an epoch: run the same version everywhere")
+    if said.who not in record.roles.everybody or signatures.fingerprint_of(said.certificate) != said.who:
+        raise EpochError(
+            f"{where}: a statement of {said.who[:16]}, whose certificate is not one of this change's committees: ask that party for its own file"
+        )
+    if not signatures.is_signed(said.certificate, message(record, said.stage, said.lost), said.signature):
+        raise EpochError(f"{where}: {said.who[:16]} did not sign this for the record {record.digest[:16]}: it is of another change, or was changed")
+    return said
+
+
+def _excluded(one: Statement, other: Statement) -> bool:
+    """Whether an honest participant never signs both: another end, or a commit that hides that it was frozen."""
+    pair = {one.stage, other.stage}
+    return other.stage in _EXCLUDE.get(one.stage, ()) or (pair <= {Stage.FROZEN, Stage.THAWED, Stage.COMMITTED} and one.lost != other.lost)
+
+
+class Statements:
+    """All statements of a change that a participant has, its own included. Whoever contradicts itself is named."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._said: dict[tuple[Who, Stage], Statement] = {}
+
+    def __iter__(self) -> Iterator[Statement]:
+        return iter(self._said.values())
+
+    def add(self, statement: Statement) -> bool:
+        """Adds a checked statement; whether it is new. Raises EpochError for a contradiction."""
+        who, stage = statement.who, statement.stage
+        if stage == Stage.VOTED and who not in self.record.roles.new:
+            raise EpochError(f"{who[:16]} voted, and is not a member of the new committee: its vote does not count")
+        known = self._said.get((who, stage))
+        if known is not None and known.lost == statement.lost:
+            return False
+        other = known or next((s for s in self if s.who == who and _excluded(s, statement)), None)
+        if other is not None:
+            raise EpochError(
+                f"{who[:16]} signed both {other.stage} and {stage} in ways that exclude each other: nothing is decided; see what became of that party"
+            )
+        self._said[who, stage] = statement
+        return True
+
+    def of(self, stage: Stage) -> frozenset[Who]:
+        """Who made this statement."""
+        return frozenset(who for who, said in self._said if said == stage)
+
+    def get(self, who: Who, stage: Stage) -> Statement | None:
+        """A participant's statement, if there is one."""
+        return self._said.get((who, stage))
+
+    @property
+    def seen(self) -> Seen:
+        """The same for the state machine."""
+        frozen = {who: frozenset(s.lost) for (who, stage), s in self._said.items() if stage == Stage.FROZEN}
+        committed = {who: s for (who, stage), s in self._said.items() if stage == Stage.COMMITTED}
+        direct = frozenset(who for who, s in committed.items() if not s.lost)
+        return Seen(
+            self.of(Stage.VOTED), self.of(Stage.REFUSED), frozen, self.of(Stage.THAWED), frozenset(committed), direct, self.of(Stage.GIVEN_UP)
+        )
+
+    def votes(self) -> bytes | None:
+        """The file ``epochs/E.votes``, with the votes of all new members in their order; None while one is missing."""
+        found = [self.get(who, Stage.VOTED) for who in self.record.new["parties"]]
+        votes = [vote.to_json() for vote in found if vote is not None]
+        if len(votes) < len(found):
+            return None
+        return json.dumps({"format": FORMAT, "record": self.record.digest, "votes": votes}, indent=1).encode() + b"\n"
+
+
+def read_votes(record: Record, data: bytes, where: str) -> list[Statement]:
+    """The votes in an ``E.votes``: one of every new member, verified. Raises EpochError."""
+    try:
+        said = json_loads(data)
+        votes, proper = list(said["votes"]), said["format"] == FORMAT and is_hex(said["record"], 64)
+    except (ValueError, KeyError, TypeError):
+        proper = False
+    if not proper:
+        raise EpochError(f"{where}: not votes of an epoch, or damaged ones: copy epochs/{record.name}.votes again from another party")
+    if said["record"] != record.digest:
+        raise EpochError(f"{where}: votes for another record: copy epochs/{record.name}.votes and .json from one party")
+    found = [checked(record, vote, where) for vote in votes]
+    if any(vote.stage != Stage.VOTED for vote in found) or [vote.who for vote in found] != list(record.new["parties"]):
+        raise EpochError(f"{where}: not one vote of every new member: copy epochs/{record.name}.votes again from another party")
+    return found

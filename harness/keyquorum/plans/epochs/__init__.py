@@ -1,0 +1,1 @@
+"""Plans of changes of epochs."""

@@ -1,0 +1,170 @@
+"""What an operator asks and orders about epochs at the parties of a host: status, history, commit, give-up, erasure. Nothing here needs a session: parties elsewhere are heard by files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.epoch import DECIDED, Stage, Who
+from keyquorum.model.errors import EpochError, KeyQuorumError
+from keyquorum.model.plain import Json
+from keyquorum.parties.doctor import Finding
+from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
+from keyquorum.parties.epochs.change import read_journal
+from keyquorum.parties.epochs.erasure import unerased
+from keyquorum.plans.pool_store import drop_pool
+from keyquorum.plans.pools import pools_folder
+from keyquorum.schemes.key_folder import holds_a_key
+
+
+def _number(committee: Committee, who: Who) -> str:
+    """A participant for people: its number in this committee, or the start of its fingerprint."""
+    return next((f"party {p.index}" for p in committee.parties if p.fingerprint == who), who[:16])
+
+
+def _lines(committee: Committee, party: int) -> list[Json]:
+    return read_journal(committee.party_folder(party) / JOURNAL, committee.parties[party].fingerprint)
+
+
+def status(committee: Committee, party: int) -> Json:
+    """The epoch of a party of this host: ``number``, ``epoch``, ``keys`` (of every key the epoch's name, empty where key generation left it), ``unfinished`` (None, or stage and what is missing),
+    ``unerased`` (files with shares of other epochs, and ages in seconds), ``backups_before`` (backups of before this date hold shares of an earlier epoch and must be gone; empty in epoch 0). Raises EpochError."""
+    folder = committee.party_folder(party)
+    here, last = read_epoch(folder), Change.last(committee, party)
+    unfinished = None
+    keep = {here.name}
+    if last is not None and last.standing.stage not in DECIDED:
+        unfinished = {
+            "epoch": last.record.name,
+            "stage": last.standing.stage.value,
+            "votes_missing": [_number(committee, who) for who in last.missing()],
+        }
+        keep.add(last.record.name)
+    names = [path.name for path in sorted((folder / "keys").glob("*")) if holds_a_key(path)]
+    keys = {name: here.keys[name]["sharing"] if name in here.keys else "" for name in names}
+    old = [each for name in names for each in unerased(folder, [name], frozenset(keep if keys[name] else {*keep, ""}))]
+    began = [
+        line["date"] for line in _lines(committee, party) if line["own"] and line["epoch"] == here.name and line["said"]["kind"] == Stage.COMMITTED
+    ]
+    return {
+        "party": party, "number": here.number, "epoch": here.name, "keys": keys, "unfinished": unfinished,
+        "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "backups_before": began[-1] if began else "",
+    }  # fmt: skip
+
+
+def status_lines(found: Json) -> Iterator[str]:
+    """A status for people."""
+    who = f"party {found['party']}"
+    yield f"{who}: epoch {found['number']}" + (f", {found['epoch']}" if found["epoch"] else ", as key generation left it")
+    for name, sharing in found["keys"].items():
+        yield f"{who}: key {name}: " + (f"shares of epoch {sharing}" if sharing else "shares as key generation left them")
+    if found["unfinished"] is not None:
+        change = found["unfinished"]
+        missing = ", ".join(change["votes_missing"]) or "none"
+        yield f"{who}: UNFINISHED change to epoch {change['epoch']}: {change['stage']}; votes missing here: {missing}: keyquorum epoch commit"
+    for each in found["unerased"]:
+        yield f"{who}: NOT ERASED: {each['file']}, {each['age'] / 3600:.1f} h old: keyquorum epoch erase"
+    if found["backups_before"]:
+        yield f"{who}: backups of before {found['backups_before']} hold shares of an earlier epoch: they must be gone"
+
+
+def history(committee: Committee, party: int) -> list[Json]:
+    """The lines of a party's journal of epochs, the oldest first: ``date``, ``epoch``, ``who``, ``state``. Raises EpochError."""
+    found = []
+    for line in _lines(committee, party):
+        who = f"party {party}" if line["own"] else _number(committee, str(line["said"].get("who", "")))
+        found.append({"party": party, "date": line["date"], "epoch": line["epoch"], "who": who, "state": line["said"]["kind"]})
+    return found
+
+
+def _open(committee: Committee) -> list[Change]:
+    """The changes that parties of this host have not ended, or have in use; repaired."""
+    found = []
+    for party in committee.local_parties():
+        change = Change.unfinished(committee, party) or Change.current(committee, party)
+        if change is not None:
+            found.append(change)
+    if not found:
+        raise EpochError(f"{committee.folder}: no change of an epoch at the parties of this host: keyquorum epoch history has what there was")
+    return found
+
+
+def _hear(changes: Sequence[Change], files: Sequence[Path]) -> None:
+    """Brings statements of files, and of the parties of this host, to all of them."""
+    brought = [(str(path), path.read_bytes()) for path in files]
+    for change in changes:
+        shown = [("a party of this host", other.show()) for other in changes if other.record.data == change.record.data]
+        for where, data in [*brought, *shown]:
+            change.hear(data, where)
+
+
+def _carry_out(
+    committee: Committee, files: Sequence[Path], output: Path | None, step: Callable[[Change], object] = lambda change: None
+) -> list[Json]:
+    changes = _open(committee)
+    _hear(changes, files)
+    for change in changes:
+        change.advance()
+        step(change)
+    _hear(changes, ())
+    found = []
+    for change in changes:
+        stage = change.advance()
+        found.append({"party": _number(committee, change.me), "epoch": change.record.name, "stage": stage.value})
+    _hear(changes, ())
+    if output is not None:
+        write_atomically(output, changes[0].show())
+    return found
+
+
+def commit(committee: Committee, files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:
+    """Goes on with the changes of this host's parties as far as the rules allow. ``files``: statements of parties elsewhere, as ``output`` has them. Raises EpochError."""
+    return _carry_out(committee, files, output)
+
+
+def give_up(committee: Committee, lost: Sequence[int], files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:
+    """Freezes the parties of this host, since ``lost`` never return. When all others are frozen, the change is given up. Raises EpochError where the rules forbid it."""
+    named = frozenset(committee.parties[committee.index_of(number)].fingerprint for number in lost)
+
+    def step(change: Change) -> None:
+        if change.me not in named and change.standing.stage in (Stage.WAITING, Stage.VOTED):
+            change.give_up(named)
+
+    return _carry_out(committee, files, output, step)
+
+
+def erase(committee: Committee, files: Sequence[Path] = ()) -> list[Json]:
+    """Erases the old shares of the parties of this host, and drops their pools, after all new members have committed. Raises EpochError before."""
+    changes = _open(committee)
+    _hear(changes, files)
+    for change in changes:
+        change.advance()
+    _hear(changes, ())
+    found = []
+    for change in changes:
+        party = next(p.index for p in committee.parties if p.fingerprint == change.me)
+        change.check_erasable()
+        for pool in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
+            drop_pool(pool)
+        found.append({"party": _number(committee, change.me), "epoch": change.record.name, "bytes": change.erase()})
+    return found
+
+
+def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Finding]:
+    """For ``keyquorum doctor``: the epoch of every party, unfinished changes, and shares that are not erased."""
+    seen: dict[str, int] = {}
+    for party in parties:
+        try:
+            found = status(committee, party)
+        except (KeyQuorumError, OSError) as error:
+            yield Finding(False, f"party {party}: {error}")
+            continue
+        first, *rest = status_lines(found)
+        yield Finding(True, first)
+        yield from (Finding(False, line) for line in rest if "UNFINISHED" in line or "NOT ERASED" in line)
+        other = seen.setdefault(found["epoch"], party)
+        if len(seen) > 1 and other == party:
+            yield Finding(
+                False, f"party {party}: its epoch is not that of party {parties[0]}: it was restored or missed a change: keyquorum epoch commit"
+            )

@@ -1,0 +1,252 @@
+"""All states of a change of an epoch, reached with the functions that parties run (:mod:`keyquorum.model.epoch`): the key is never lost, never in use in two epochs, and nobody waits for ever.
+
+One participant fails: it is lost for ever, or away and back, at any point. The others stay, and may restart at any point. What a message says may be old, and messages may come one by one. An operator
+gives up at the others while the failed one is away, or later. Each rule that the argument needs is taken out once, and the search finds the failure.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
+
+import pytest
+from keyquorum.model import epoch
+from keyquorum.model.epoch import DECIDED, DROPPED, NOBODY, Roles, Seen, Stage, Standing
+from keyquorum.model.errors import EpochError
+
+KEPT_VOTES = (Stage.THAWED, Stage.COMMITTED, Stage.ERASED)
+"""Stages in which all votes are on the participant's disk."""
+IN_NEW = (Stage.COMMITTED, Stage.ERASED)
+
+
+class Place(Enum):
+    """Of the one that fails."""
+
+    HERE, AWAY, BACK, LOST = range(4)
+
+
+class Member(NamedTuple):
+    """``voted``, ``frozen``: what it ever signed; ``heard``: whether it has the vote of the failed one, which is on its disk before it counts."""
+
+    standing: Standing = Standing()
+    voted: bool = False
+    frozen: frozenset[str] = NOBODY
+    heard: bool = False
+
+
+class World(NamedTuple):
+    members: tuple[Member, ...]
+    place: Place = Place.HERE
+
+
+@dataclass(frozen=True)
+class Case:
+    """``failing``: index of the one that fails; ``quorums``: members whose shares are the key, in the old committee and in the new one."""
+
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    failing: int
+    returns: bool
+    quorums: tuple[int, int] = (2, 2)
+    forgetful: bool = False
+    """Whether a restart forgets that the participant froze."""
+
+    @property
+    def roles(self) -> Roles:
+        return Roles(frozenset(map(str, self.old)), frozenset(map(str, self.new)))
+
+    @property
+    def size(self) -> int:
+        return len({*self.old, *self.new})
+
+
+SAME = (0, 1, 2)
+SAME_LOST, SAME_AWAY = Case(SAME, SAME, 0, False), Case(SAME, SAME, 0, True)
+JOINED_LOST = Case((3,), SAME, 0, False, (1, 2))
+LEFT_LOST = Case((3, 4), SAME, 3, False, (1, 2))
+CASES = {
+    "same members, one lost": (SAME_LOST, 508),
+    "same members, one away": (SAME_AWAY, 1075),
+    "apart, a new one lost": (JOINED_LOST, 2444),
+    "apart, an old one lost": (LEFT_LOST, 168),
+}
+"""With the number of states."""
+
+
+def _order(member: Member) -> tuple[str, bool, bool, bool]:
+    return member.standing.stage.value, member.voted, bool(member.frozen), member.heard
+
+
+class Search:
+    """Visits every state of a case, breadth first."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.roles = case, case.roles
+        self._decided: dict[object, Standing] = {}
+        others = range(case.size)
+        roles = [(i in case.old, i in case.new) for i in others]
+        self._alike = [[i for i in others if roles[i] == role and i != case.failing] for role in set(roles)]
+        everybody = frozenset(others)
+        few = [frozenset({j}) for j in others] + [everybody - {j} for j in (others if case.size == 3 else [case.failing])]
+        self._sources = [frozenset[int](), *few, everybody]
+
+    def run(self) -> int:
+        """The number of states. AssertionError names a state in which an invariant fails."""
+        seen, todo = {World((Member(),) * self.case.size)}, [World((Member(),) * self.case.size)]
+        while todo:
+            world = todo.pop()
+            moved = False
+            for surely, after in self._moves(world):
+                moved |= surely
+                after = self._sorted(after)
+                if after not in seen:
+                    self._check(after)
+                    seen.add(after)
+                    todo.append(after)
+            if not moved:
+                self._check_end(world)
+        return len(seen)
+
+    def _sorted(self, world: World) -> World:
+        """The same state but for the numbers of participants that have the same roles and do not fail."""
+        members = list(world.members)
+        for alike in self._alike:
+            for i, member in zip(alike, sorted((members[i] for i in alike), key=_order), strict=True):
+                members[i] = member
+        return world._replace(members=tuple(members))
+
+    def _moves(self, world: World) -> Iterator[tuple[bool, World]]:
+        """(whether the move happens if everybody goes on trying, the state after it)."""
+        place, case = world.place, self.case
+        if place == Place.HERE:
+            yield False, world._replace(place=Place.AWAY if case.returns else Place.LOST)
+        if place == Place.AWAY:
+            yield True, world._replace(place=Place.BACK)
+        for i, member in enumerate(world.members):
+            if i == case.failing and place in (Place.AWAY, Place.LOST):
+                continue
+            for surely, after in self._steps(world, i, member):
+                if after != member:
+                    yield surely, world._replace(members=(*world.members[:i], after, *world.members[i + 1 :]))
+
+    def _steps(self, world: World, i: int, member: Member) -> Iterator[tuple[bool, Member]]:
+        standing, case = member.standing, self.case
+        if standing.stage == Stage.WAITING and i in case.new:
+            yield True, member._replace(standing=epoch.vote(self.roles, str(i), standing), voted=True)
+            yield True, member._replace(standing=epoch.refuse(self.roles, str(i), standing))
+        if self._tells_the_vote(world, i):
+            yield True, member._replace(heard=True)
+        if case.forgetful and standing.stage == Stage.FROZEN:
+            yield False, member._replace(standing=Standing(Stage.VOTED))
+        if world.place != Place.HERE and i != case.failing:
+            with suppress(EpochError):
+                after = epoch.freeze(self.roles, str(i), standing, self._seen(world, i, frozenset({i}), True), frozenset({str(case.failing)}))
+                yield True, member._replace(standing=after, frozen=member.frozen or after.lost)
+        for sources in self._sources:
+            surely = world.place in (Place.HERE, Place.BACK) or case.failing not in sources
+            for votes in (False, True):
+                yield surely, member._replace(standing=self._decide(i, standing, self._seen(world, i, sources | {i}, votes)))
+            if i in case.old:
+                with suppress(EpochError):
+                    yield surely, member._replace(standing=epoch.erase(self.roles, standing, self._seen(world, i, sources | {i}, True)))
+
+    def _tells_the_vote(self, world: World, i: int) -> bool:
+        """Whether somebody who is here has the vote of the failing one."""
+        first, place = self.case.failing, world.place
+        if place in (Place.HERE, Place.BACK) and world.members[first].voted:
+            return True
+        return (
+            any(m.heard or m.standing.stage in KEPT_VOTES for j, m in enumerate(world.members) if j not in (i, first)) and world.members[first].voted
+        )
+
+    def _seen(self, world: World, i: int, sources: frozenset[int], votes: bool) -> Seen:
+        """What participant i has seen: statements of the sources, and with ``votes`` every vote that it can have."""
+        said = [(j, world.members[j]) for j in sorted(sources)]
+        given_up = frozenset(str(j) for j, m in said if m.standing.stage == Stage.GIVEN_UP)
+        everybody = list(enumerate(world.members))
+        shown = everybody if given_up else said  # who gave up shows why
+        first, mine = self.case.failing, world.members[i]
+        known = i == first or mine.heard or mine.standing.stage in KEPT_VOTES or world.place in (Place.HERE, Place.BACK)
+        return Seen(
+            frozenset(str(j) for j, m in enumerate(world.members) if m.voted and votes and (j != first or known)),
+            frozenset(str(j) for j, m in shown if m.standing.stage == Stage.REFUSED),
+            {str(j): m.frozen for j, m in shown if m.frozen},
+            frozenset(str(j) for j, m in said if m.standing.stage == Stage.THAWED),
+            frozenset(str(j) for j, m in said if m.standing.stage in IN_NEW),
+            frozenset(str(j) for j, m in said if m.standing.stage in IN_NEW and not m.standing.lost),
+            given_up,
+        )
+
+    def _decide(self, i: int, standing: Standing, seen: Seen) -> Standing:
+        key = (i, standing, *(tuple(sorted(v.items())) if isinstance(v, dict) else v for v in vars(seen).values()))
+        if key not in self._decided:
+            self._decided[key] = epoch.decide(self.roles, str(i), standing, seen)
+        return self._decided[key]
+
+    def _check(self, world: World) -> None:
+        case, stages = self.case, [m.standing.stage for m in world.members]
+        if any(stage in DROPPED for stage in stages):
+            assert Stage.ERASED not in stages, f"lost: old shares were erased, and the new ones dropped: {world}"
+            assert sum(stages[i] in IN_NEW for i in case.new) < case.quorums[1], f"split: both epochs are in use: {world}"
+        left = [i for i in range(case.size) if world.place != Place.LOST or i != case.failing]
+        old = sum(stages[i] != Stage.ERASED for i in left if i in case.old)
+        new = sum(stages[i] not in (*DROPPED, Stage.WAITING) for i in left if i in case.new)
+        assert old >= case.quorums[0] or new >= case.quorums[1], f"lost: too few shares of either epoch: {world}"
+
+    def _check_end(self, world: World) -> None:
+        """Of a state in which nothing happens any more without a restart."""
+        case = self.case
+        left = [i for i in range(case.size) if world.place != Place.LOST or i != case.failing]
+        stages = {i: world.members[i].standing.stage for i in left}
+        assert all(stage in DECIDED for stage in stages.values()), f"somebody waits for ever: {world}"
+        assert len({stage in DROPPED for stage in stages.values()}) == 1, f"split for ever: {world}"
+        heard = world.place != Place.LOST or case.failing not in case.new
+        if heard and stages[left[0]] not in DROPPED:
+            assert all(stages[i] == Stage.ERASED for i in left if i in case.old), f"old shares stay: {world}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_state_loses_splits_or_waits(name: str) -> None:
+    case, states = CASES[name]
+    assert Search(case).run() == states
+
+
+def _most_voted(roles: Roles, seen: Seen) -> bool:
+    return len(roles.new & seen.voted) >= len(roles.new) - 1
+
+
+def _thawed_or_voted(roles: Roles, seen: Seen, me: str, lost: frozenset[str]) -> bool:
+    return seen.thawed | seen.committed | seen.voted | {me} >= roles.everybody
+
+
+ABLATIONS = {
+    "commit before all votes": ("all_voted", _most_voted, SAME_AWAY, "split|lost"),
+    "frozen commits without the others": ("nobody_gives_up", lambda *_: True, SAME_AWAY, "split"),
+    "thawed commits beside one that only voted": ("nobody_gives_up", _thawed_or_voted, SAME_AWAY, "split"),
+    "erasure at the votes alone": ("may_erase", epoch.all_voted, SAME_AWAY, "lost"),
+    "a freeze although the vote is known": ("may_freeze", lambda *_: True, SAME_LOST, "waits|split"),
+}
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_without_a_rule_the_search_finds_the_failure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, instead, case, error = ABLATIONS[name]
+    monkeypatch.setattr(epoch, rule, instead)
+    with pytest.raises(AssertionError, match=error):
+        Search(case).run()
+
+
+def test_a_freeze_that_a_crash_forgets_splits() -> None:
+    with pytest.raises(AssertionError, match="split"):
+        Search(replace(SAME_AWAY, forgetful=True)).run()
+
+
+@pytest.mark.skipif("KEYQUORUM_LONG" not in os.environ, reason="minutes: KEYQUORUM_LONG=1")
+@pytest.mark.parametrize("failing", [0, 3])
+@pytest.mark.parametrize("returns", [False, True])
+def test_no_state_of_three_and_three(failing: int, returns: bool) -> None:
+    assert Search(Case((3, 4, 5), SAME, failing, returns)).run() > 500
