@@ -192,7 +192,7 @@ impl Session {
     }
 
     /// Every two members of a set of three and more compare hashes of its seed: the member that sent the seeds may have sent different ones. One exchange.
-    fn compare_seeds(&self, streams: &[SubsetStream]) -> Result<()> {
+    pub(crate) fn compare_seeds(&self, streams: &[SubsetStream]) -> Result<()> {
         let (me, parties) = (self.party(), self.parties());
         if streams.iter().all(|stream| stream.members.len() < 3) {
             return Ok(());

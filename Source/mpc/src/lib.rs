@@ -40,7 +40,7 @@
 //! * `session` (set-up between parties, oblivious transfer), `subgroup` (sessions among some of them), `graph` (the scheduler);
 //! * `circuit` (Boolean circuits, planned), `select` (shapes of vectors), `engine` (operations), `ops` (their implementation, for every protocol);
 //! * `opening` (what a session gives to a protocol), `table` (the protocols), `engines` (the parties compare what they ask for);
-//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `store` (share files), `standalone` (bits alone).
+//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `store` (share files), `standalone` (bits alone).
 
 mod adversary;
 pub mod budget;
@@ -52,6 +52,7 @@ mod engines;
 pub mod error;
 mod graph;
 mod guard;
+mod handover;
 #[cfg(test)]
 mod intercept;
 mod joint;
@@ -76,6 +77,7 @@ pub use descriptor::Descriptor;
 pub use engine::{ClearOp, Engine, Operands, Operation};
 pub use error::{Check, EngineError};
 pub use graph::{EngineStats, Handle};
+pub use handover::ZeroShares;
 pub use joint::{JointDistribution, JointIntegers, joint_summands};
 pub use keyquorum_ot::BaseOt;
 pub use protocol::{Openings, Preprocessed};

@@ -11,12 +11,15 @@ use zeroize::Zeroizing;
 use crate::error::{EngineError, Result};
 
 const MAGIC: &[u8; 8] = b"KQSHARE\0";
-const VERSION: u32 = 1;
+/// Shares as key generation left them.
+const FIRST_VERSION: u32 = 1;
+/// Shares of a later epoch of their committee.
+const EPOCH_VERSION: u32 = 2;
 /// A header is small text; more is refused before it is read.
 const MAX_HEADER: usize = 1 << 16;
 
 /// Whose shares a file holds, and of what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShareHeader {
     /// Protocol name.
@@ -33,6 +36,21 @@ pub struct ShareHeader {
     pub key_id: String,
     /// Number of shared elements.
     pub length: u64,
+    /// Number of the epoch; 0: as key generation left them, in files of version 1.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub epoch: u64,
+    /// Name of the sharing, in hexadecimal; empty in epoch 0.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sharing: String,
+    /// Digest of the committee that holds the key, in hexadecimal; empty in epoch 0.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub members: String,
+}
+
+/// Whether a number of an epoch is 0.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes references
+fn is_first(epoch: &u64) -> bool {
+    *epoch == 0
 }
 
 /// Longest text of a file's header that an error quotes, in characters.
@@ -51,6 +69,15 @@ fn shown(text: &str) -> String {
 }
 
 impl ShareHeader {
+    /// The version of the format that has these fields.
+    fn version(&self) -> u32 {
+        if self.epoch == 0 && self.sharing.is_empty() && self.members.is_empty() {
+            FIRST_VERSION
+        } else {
+            EPOCH_VERSION
+        }
+    }
+
     /// Compares with what is expected; names the first field that differs. `length` 0 in `expected` means any.
     pub fn check(&self, expected: &Self, path: &Path) -> Result<()> {
         let fields = [
@@ -68,6 +95,9 @@ impl ShareHeader {
             ),
             ("party", self.party.to_string(), expected.party.to_string()),
             ("key id", self.key_id.clone(), expected.key_id.clone()),
+            ("epoch", self.epoch.to_string(), expected.epoch.to_string()),
+            ("sharing", self.sharing.clone(), expected.sharing.clone()),
+            ("committee", self.members.clone(), expected.members.clone()),
             (
                 "length",
                 self.length.to_string(),
@@ -117,7 +147,7 @@ pub fn write(path: &Path, header: &ShareHeader, data: &[u8]) -> Result<()> {
         file.write_all(bytes).map_err(|e| fail(path, e))
     };
     put(&mut file, MAGIC)?;
-    put(&mut file, &VERSION.to_le_bytes())?;
+    put(&mut file, &header.version().to_le_bytes())?;
     put(&mut file, &size.to_le_bytes())?;
     put(&mut file, &text)?;
     put(&mut file, &(data.len() as u64).to_le_bytes())?;
@@ -146,10 +176,12 @@ fn header_of(file: &mut impl Read, path: &Path) -> Result<(ShareHeader, Vec<u8>)
         return Err(fail(path, "not a share file of KeyQuorum"));
     }
     let version = u32::from_le_bytes([a, b, c, d]);
-    if version != VERSION {
+    if !(FIRST_VERSION..=EPOCH_VERSION).contains(&version) {
         return Err(fail(
             path,
-            format!("format version {version}, this release reads {VERSION}"),
+            format!(
+                "format version {version}, this release reads {FIRST_VERSION} and {EPOCH_VERSION}"
+            ),
         ));
     }
     let size = usize::try_from(u32::from_le_bytes([e, f, g, h]))
@@ -159,8 +191,10 @@ fn header_of(file: &mut impl Read, path: &Path) -> Result<(ShareHeader, Vec<u8>)
     let mut text = vec![0u8; size];
     file.read_exact(&mut text)
         .map_err(|_| fail(path, "truncated in its header: restore it from a backup"))?;
-    let header = serde_json::from_slice(&text)
-        .map_err(|_| fail(path, "corrupted: its header cannot be read"))?;
+    let header: ShareHeader = serde_json::from_slice(&text)
+        .ok()
+        .filter(|header: &ShareHeader| header.version() == version)
+        .ok_or_else(|| fail(path, "corrupted: its header cannot be read"))?;
     let mut raw = start.to_vec();
     raw.extend_from_slice(&text);
     Ok((header, raw))
@@ -243,7 +277,39 @@ mod tests {
             party: 2,
             key_id: "ab".into(),
             length: 5,
+            ..ShareHeader::default()
         }
+    }
+
+    fn of_epoch(epoch: u64) -> ShareHeader {
+        ShareHeader {
+            epoch,
+            sharing: format!("{epoch:032x}"),
+            members: "cd".repeat(32),
+            ..header()
+        }
+    }
+
+    #[test]
+    fn epochs_have_a_version_and_do_not_mix() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.share");
+        for (header, version) in [(header(), 1), (of_epoch(7), 2)] {
+            write(&path, &header, &[7]).unwrap();
+            assert_eq!(fs::read(&path).unwrap()[8], version);
+            assert_eq!(read(&path, &header).unwrap().as_slice(), &[7]);
+            assert_eq!(read_header(&path).unwrap(), header);
+            for other in [of_epoch(6), of_epoch(0)] {
+                assert!(read(&path, &other).is_err());
+            }
+        }
+        let text = read(&path, &of_epoch(6)).unwrap_err().to_string();
+        assert!(text.contains("its epoch is 7, not 6"), "{text}");
+        // Fields of an epoch in a file of version 1: nobody wrote it.
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[8] = 1;
+        fs::write(&path, bytes).unwrap();
+        assert!(read(&path, &of_epoch(7)).is_err());
     }
 
     #[test]

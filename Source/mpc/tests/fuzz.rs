@@ -25,6 +25,7 @@ fn header(length: u64) -> ShareHeader {
         party: 2,
         key_id: "ab".into(),
         length,
+        ..ShareHeader::default()
     }
 }
 

@@ -8,7 +8,7 @@ use keyquorum_math::DomainKind;
 use keyquorum_mpc::mac_key::{MOST_CUT_OFFS, MacKeyFile};
 use keyquorum_mpc::{
     BaseOt, Check, EngineError, EngineOptions, JointDistribution, JointIntegers as CoreIntegers,
-    Openings, Session as CoreSession, joint_summands,
+    Openings, Session as CoreSession, ZeroShares as CoreZeroShares, joint_summands,
 };
 use keyquorum_net::{
     Hello, Identity, LinkShape, LocalTransport, Peer, SetupObserver, TlsConfig, TlsTransport,
@@ -350,6 +350,26 @@ impl Session {
         Ok(JointIntegers { core })
     }
 
+    /// Seeds of shares of zero for a protocol's sharing, and the tossed name of a new epoch. All parties call this, in the same order as they open engines.
+    #[pyo3(signature = (protocol, threshold=None, seed=None))]
+    fn zero_shares(
+        &self,
+        py: Python<'_>,
+        protocol: &str,
+        threshold: Option<usize>,
+        seed: Option<Vec<u8>>,
+    ) -> PyResult<ZeroShares> {
+        let options = EngineOptions {
+            program: String::new(),
+            threshold,
+            insecure_seed: seed,
+        };
+        let core = py
+            .detach(|| self.core.zero_shares(protocol, &options))
+            .map_err(engine_error)?;
+        Ok(ZeroShares { core })
+    }
+
     /// Sets the key of our MACs (16 secret bytes), before the first engine that has MACs; `file`: where it is kept, beside which is
     /// kept whether it is burned. This session alone has it until `close` or `abort`.
     #[pyo3(signature = (key, file=None))]
@@ -594,6 +614,36 @@ impl JointIntegers {
     }
 }
 
+/// Shares of zero of one session, which are added to shares of keys.
+#[pyclass(module = "keyquorum._engine", frozen)]
+pub struct ZeroShares {
+    core: CoreZeroShares,
+}
+
+#[pymethods]
+impl ZeroShares {
+    /// The name that the parties tossed, 16 bytes.
+    #[getter]
+    fn name<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.core.name())
+    }
+
+    /// Our shares of a vector, as share files have them, with shares of zero added. `label`: of the vector, never the same for two vectors.
+    fn refreshed<'py>(
+        &self,
+        py: Python<'py>,
+        domain: &str,
+        label: &[u8],
+        shares: &[u8],
+    ) -> PyResult<Bound<'py, PyByteArray>> {
+        let kind = domain_of(domain)?;
+        let new = py
+            .detach(|| self.core.refreshed(kind, label, shares))
+            .map_err(engine_error)?;
+        Ok(PyByteArray::new(py, &new))
+    }
+}
+
 /// Summands of joint integers of a protocol among so many parties; 0 where it has none.
 #[pyfunction]
 #[pyo3(name = "joint_summands", signature = (protocol, parties, threshold=None))]
@@ -604,6 +654,7 @@ fn summands_of_joint(protocol: &str, parties: usize, threshold: Option<usize>) -
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Session>()?;
     m.add_class::<JointIntegers>()?;
+    m.add_class::<ZeroShares>()?;
     m.add_function(wrap_pyfunction!(summands_of_joint, m)?)?;
     m.add("MOST_CUT_OFFS", MOST_CUT_OFFS)?;
     m.add_function(wrap_pyfunction!(mac_key_wear, m)?)?;

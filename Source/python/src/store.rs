@@ -26,6 +26,17 @@ fn header(dict: &Bound<'_, PyDict>) -> PyResult<ShareHeader> {
             ))
         })
     }
+    /// A field that only headers of later epochs have.
+    fn get_or<'py, T: for<'a> FromPyObject<'a, 'py> + Default>(
+        dict: &Bound<'py, PyDict>,
+        name: &str,
+    ) -> PyResult<T> {
+        if dict.contains(name)? {
+            get(dict, name)
+        } else {
+            Ok(T::default())
+        }
+    }
     Ok(ShareHeader {
         protocol: get(dict, "protocol")?,
         domain: get(dict, "domain")?,
@@ -34,6 +45,9 @@ fn header(dict: &Bound<'_, PyDict>) -> PyResult<ShareHeader> {
         party: get(dict, "party")?,
         key_id: get(dict, "key_id")?,
         length: get(dict, "length")?,
+        epoch: get_or(dict, "epoch")?,
+        sharing: get_or(dict, "sharing")?,
+        members: get_or(dict, "members")?,
     })
 }
 
@@ -78,6 +92,11 @@ impl ShareFile {
         dict.set_item("party", h.party)?;
         dict.set_item("key_id", h.key_id)?;
         dict.set_item("length", h.length)?;
+        if h.epoch != 0 {
+            dict.set_item("epoch", h.epoch)?;
+            dict.set_item("sharing", h.sharing)?;
+            dict.set_item("members", h.members)?;
+        }
         Ok(dict)
     }
 }

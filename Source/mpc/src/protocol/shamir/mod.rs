@@ -22,7 +22,7 @@ pub use self::descriptor::SHAMIR;
 pub(crate) use self::descriptor::open_engine;
 use self::polynomials::{lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
-pub(crate) use self::prss::{fingerprint, subset_factor};
+pub(crate) use self::prss::{fingerprint, subset_factor, zero_factor};
 pub use self::verified::MAL_SHAMIR;
 #[cfg(test)]
 pub(crate) use self::verified::MOST_DRAWS;

@@ -88,6 +88,30 @@ pub(crate) fn subset_factor<D: Domain>(
     Ok(value)
 }
 
+/// The value at the point of `party`, of `parties`, of the polynomial of shares of zero that `members` have in common: x times (x − root) for the points of
+/// the parties outside. Zero at 0 and at these points alone.
+///
+/// # Errors
+/// [`EngineError::Usage`] if the prime is not above the number of parties.
+pub(crate) fn zero_factor<D: Domain>(
+    domain: &D,
+    party: usize,
+    parties: usize,
+    members: &[usize],
+) -> Result<D::E> {
+    let x = point(domain, party);
+    let mut value = x;
+    for j in (0..parties).filter(|j| !members.contains(j)) {
+        value = domain.mul(value, domain.sub(x, point(domain, j)));
+    }
+    if members.contains(&party) && value == domain.zero() {
+        return Err(EngineError::usage(
+            "the prime is too small for this many parties: take a prime above n",
+        ));
+    }
+    Ok(value)
+}
+
 impl Shamir {
     /// [`subset_factor`] of our point.
     fn subset_factor<D: Domain>(&self, domain: &D, members: &[usize]) -> Result<D::E> {

@@ -1,0 +1,340 @@
+//! Shares of zero among the members of a committee: what is added to stored shares, so that shares of before and after do not fit together.
+//!
+//! A family of sets of members has seeds in common, drawn in this session from the operating system. A stream of a set's seed gives numbers r_A that all members of A know.
+//!
+//! | sharing | family | what is added |
+//! |---|---|---|
+//! | replicated | the set of all | z_j to summand j, z_2 = −z_0 − z_1 |
+//! | Shamir | all sets of n − t + 1 | Σ r_A g_A(i), where g_A(x) = x Π_{j ∉ A} (x − j) has degree t |
+//! | additive | all pairs | r_ij at the lower member, −r_ij at the other |
+//!
+//! Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, deal polynomials with the value 0 at 0; here nothing is dealt, as in pseudo-random zero sharing (Cramer, Damgård, Ishai, TCC 2005).
+//!
+//! *Why sets of n − t + 1.* A member that is corrupt in the session counts in the epochs before and after it. With t ≥ 2 and one seed of all, one corrupt member would know the whole
+//! polynomial, and move the shares of t − 1 others of the old epoch to the new one: 2t − 1 > t shares. With sets of n − t + 1 and a coalition C of up to t − 1 members, the g_A of the
+//! sets without a member of C span all polynomials that vanish at 0 and on C, so what is added is as unknown to C as it can be. A coalition of t members is the same in both epochs.
+//!
+//! *Malicious members.* All honest members of a set have one seed, which they compare by hashes before the epoch has a name. Nothing else is sent. So the new honest shares are of the
+//! old secret, in every domain. The streams are derived from seed, name and label, and the name is tossed after the comparison: a member that chooses a seed does not choose a number.
+
+use keyquorum_math::{Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq, Zq128};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::descriptor::Sharing;
+use crate::error::{EngineError, Result, invalid};
+use crate::ops::NAME_BYTES;
+use crate::protocol::{uses_prss, zero_factor};
+use crate::session::{EngineOptions, Session};
+use crate::table::named;
+use crate::value::zip;
+
+/// A seed of a set, in common with its other members.
+type Seed = Zeroizing<[u8; 32]>;
+
+/// Shares of zero of one session: secret, wiped when they are dropped.
+pub struct ZeroShares {
+    sharing: Sharing,
+    party: usize,
+    parties: usize,
+    /// The sets that we are in, with their seeds.
+    sets: Vec<(Vec<usize>, Seed)>,
+    name: Vec<u8>,
+}
+
+/// Members of each set of the family; `None` where there is none.
+fn family(sharing: Sharing, n: usize, t: usize) -> Option<usize> {
+    match sharing {
+        Sharing::Replicated => Some(n),
+        Sharing::Shamir if t > 0 && uses_prss(n, t - 1) => Some(n - t + 1),
+        Sharing::Additive => Some(2),
+        _ => None,
+    }
+}
+
+impl Session {
+    /// Seeds of shares of zero for a protocol's sharing, compared among the members of each set, and a name that all parties toss. All parties call this, in the same order as they open
+    /// engines, in a session that began after the start of the refresh. Rounds: 1 for seeds, 1 for the comparison (none for pairs), 3 for the toss (2 among two parties).
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] for protocols with MACs, and for more sets than are used; [`EngineError::Check`] if members of a set have different seeds, or a party cheats in the toss.
+    pub fn zero_shares(&self, protocol: &str, options: &EngineOptions) -> Result<ZeroShares> {
+        self.guard().refuse()?;
+        let (party, parties) = (self.party(), self.parties());
+        let descriptor = named(protocol)?;
+        let t = descriptor.threshold(parties, options.threshold)?;
+        if descriptor.macs {
+            return Err(EngineError::usage(format!(
+                "{protocol}: the MAC key is one for all keys, so shares are not refreshed in place"
+            )));
+        }
+        let Some(size) = family(descriptor.sharing, parties, t) else {
+            return Err(EngineError::usage(format!(
+                "{protocol}: {parties} parties of which {t} may be corrupt have too many sets for shares of zero"
+            )));
+        };
+        if descriptor.verifies_products() {
+            self.admit(descriptor)?;
+        }
+        let index = self.next_engine()?;
+        let streams = self.judged(self.subset_streams(parties, parties - size, index, options))?;
+        self.judged(self.compare_seeds(&streams))?;
+        let name = self.toss(NAME_BYTES)?;
+        let sets = streams.into_iter().map(|mut stream| {
+            let halves = Zeroizing::new([stream.prg.next_seed(), stream.prg.next_seed()]);
+            let mut seed = Seed::default();
+            for (byte, from) in seed.iter_mut().zip(halves.as_flattened()) {
+                *byte = *from;
+            }
+            (stream.members, seed)
+        });
+        Ok(ZeroShares {
+            sharing: descriptor.sharing,
+            party,
+            parties,
+            sets: sets.collect(),
+            name,
+        })
+    }
+}
+
+impl ZeroShares {
+    /// The name that the parties tossed, 16 bytes.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Our shares of a vector, in the form of share files, with shares of zero added. `label`: of the vector, never the same for two vectors. Local.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] for shares that are not whole vectors of the sharing, and for a prime that is not above the number of parties.
+    pub fn refreshed(
+        &self,
+        domain: DomainKind,
+        label: &[u8],
+        shares: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        match domain {
+            DomainKind::Fq(q) => self.added(&Zq::new(q).map_err(invalid)?, label, shares),
+            DomainKind::WideFq(q) => self.added(&Zq128::new(q).map_err(invalid)?, label, shares),
+            DomainKind::Z2k(_) | DomainKind::Bits if self.sharing == Sharing::Shamir => Err(
+                EngineError::usage(format!("Shamir sharing has no shares over {domain}")),
+            ),
+            DomainKind::Z2k(k) if k <= 64 => {
+                self.added(&Z2k64::new(k).map_err(invalid)?, label, shares)
+            }
+            DomainKind::Z2k(k) => self.added(&Z2k128::new(k).map_err(invalid)?, label, shares),
+            DomainKind::Bits => Err(EngineError::usage("packed bits are not in share files")),
+        }
+    }
+
+    /// The stream of a set for one vector.
+    fn stream(&self, seed: &Seed, label: &[u8]) -> Prg {
+        let hash: Zeroizing<[u8; 32]> = Zeroizing::new(
+            Sha256::new_with_prefix(b"keyquorum-v1/shares of zero")
+                .chain_update(seed.as_slice())
+                .chain_update(&self.name)
+                .chain_update(label)
+                .finalize()
+                .into(),
+        );
+        let mut key = Zeroizing::new([0u8; 16]);
+        for (byte, from) in key.iter_mut().zip(hash.iter()) {
+            *byte = *from;
+        }
+        Prg::new(*key, 0)
+    }
+
+    fn added<D: Domain>(
+        &self,
+        domain: &D,
+        label: &[u8],
+        shares: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>> {
+        let parts = if self.sharing == Sharing::Replicated {
+            2
+        } else {
+            1
+        };
+        if !shares.len().is_multiple_of(parts * D::E::BYTES) {
+            return Err(EngineError::usage(format!(
+                "{} bytes are not whole shares of {} sharing",
+                shares.len(),
+                self.sharing.name()
+            )));
+        }
+        let count = shares.len() / (parts * D::E::BYTES);
+        let zeros = self.zeros(domain, label, count)?;
+        let mut out = Zeroizing::new(Vec::with_capacity(shares.len()));
+        for (word, zero) in zip(shares.chunks_exact(D::E::BYTES), zeros.iter())? {
+            let mut bytes = Zeroizing::new([0u8; 16]);
+            for (byte, from) in bytes.iter_mut().zip(word) {
+                *byte = *from;
+            }
+            let share = domain.from_u128(u128::from_le_bytes(*bytes));
+            let sum = domain.add(share, *zero).to_u128().to_le_bytes();
+            out.extend_from_slice(sum.get(..D::E::BYTES).unwrap_or(&sum));
+        }
+        Ok(out)
+    }
+
+    /// Our shares of zero, part after part.
+    fn zeros<D: Domain>(
+        &self,
+        domain: &D,
+        label: &[u8],
+        count: usize,
+    ) -> Result<Zeroizing<Vec<D::E>>> {
+        if self.sharing == Sharing::Replicated {
+            return self.summands(domain, label, count);
+        }
+        let mut sums = Zeroizing::new(vec![domain.zero(); count]);
+        let mut drawn = Zeroizing::new(vec![domain.zero(); count]);
+        for (members, seed) in &self.sets {
+            domain.random(&mut self.stream(seed, label), &mut drawn);
+            let factor = match self.sharing {
+                Sharing::Shamir => zero_factor(domain, self.party, self.parties, members)?,
+                _ if members.first() == Some(&self.party) => domain.one(),
+                _ => domain.neg(domain.one()),
+            };
+            domain.mul_scalar_assign(&mut drawn, factor);
+            domain.add_assign(&mut sums, &drawn);
+        }
+        Ok(sums)
+    }
+
+    /// The summands of zero that we hold: our own, then that of the party before us.
+    fn summands<D: Domain>(
+        &self,
+        domain: &D,
+        label: &[u8],
+        count: usize,
+    ) -> Result<Zeroizing<Vec<D::E>>> {
+        let missing = || EngineError::internal("a seed of all parties is missing");
+        let (_, seed) = self.sets.first().ok_or_else(missing)?;
+        let mut stream = self.stream(seed, label);
+        let mut all = Zeroizing::new(vec![domain.zero(); self.parties * count]);
+        let (drawn, last) = all.split_at_mut((self.parties - 1) * count);
+        domain.random(&mut stream, drawn);
+        for summand in drawn.chunks_exact(count.max(1)) {
+            domain.sub_assign(last, summand);
+        }
+        let mut held = Zeroizing::new(Vec::with_capacity(2 * count));
+        for at in [self.party, (self.party + self.parties - 1) % self.parties] {
+            held.extend_from_slice(all.get(at * count..(at + 1) * count).ok_or_else(missing)?);
+        }
+        Ok(held)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use crate::protocol::subsets;
+
+    const Q: u64 = 101;
+
+    /// Whether `target` is a combination of `rows` over F_Q.
+    fn spans(mut rows: Vec<Vec<u64>>, mut target: Vec<u64>) -> bool {
+        let field = Zq::new(Q).unwrap();
+        let take = |row: &mut Vec<u64>, pivot: &[u64], at: usize| {
+            let factor = row[at];
+            for (entry, other) in row.iter_mut().zip(pivot) {
+                *entry = field.sub(*entry, field.mul(factor, *other));
+            }
+        };
+        for at in 0..target.len() {
+            let Some(found) = rows.iter().position(|row| row[at] != 0) else {
+                continue;
+            };
+            let mut pivot = rows.swap_remove(found);
+            let inverse = field.invert(pivot[at]).unwrap();
+            pivot.iter_mut().for_each(|x| *x = field.mul(*x, inverse));
+            rows.iter_mut().for_each(|row| take(row, &pivot, at));
+            take(&mut target, &pivot, at);
+        }
+        target.iter().all(|x| *x == 0)
+    }
+
+    /// The sets of which members hold a common polynomial that vanishes at 0, and its factors at each party's point: one column each.
+    type Columns = Vec<(Vec<usize>, Vec<u64>)>;
+
+    fn of_sets(n: usize, t: usize) -> Columns {
+        let field = Zq::new(Q).unwrap();
+        let column = |members: Vec<usize>| {
+            let factors = (0..n).map(|i| zero_factor(&field, i, n, &members).unwrap());
+            (members.clone(), factors.collect())
+        };
+        subsets(n, n - t + 1).into_iter().map(column).collect()
+    }
+
+    /// One seed of all: x, x², … x^t.
+    fn of_all(n: usize, t: usize) -> Columns {
+        let field = Zq::new(Q).unwrap();
+        let power = |e: u32| (0..n).map(|i| field.from_u128((i as u128 + 1).pow(e)));
+        let all = || (0..n).collect();
+        (1..=t as u32)
+            .map(|e| (all(), power(e).collect()))
+            .collect()
+    }
+
+    /// Patterns of corruption of (during, before, after), and those in which the secret is known.
+    fn patterns(n: usize, t: usize, columns: &Columns) -> (usize, usize) {
+        let (mut all, mut known) = (0, 0);
+        for during in (0..=t).flat_map(|size| subsets(n, size)) {
+            let within = || {
+                let mut larger = subsets(n, t);
+                larger.retain(|set| during.iter().all(|i| set.contains(i)));
+                larger
+            };
+            for before in within() {
+                for after in within() {
+                    all += 1;
+                    known += usize::from(secret_is_known(t, columns, (&during, &before, &after)));
+                }
+            }
+        }
+        (all, known)
+    }
+
+    /// Unknown: the coefficients of f, then the number of each column whose set has no corrupt member in the session.
+    fn secret_is_known(
+        t: usize,
+        columns: &Columns,
+        (during, before, after): (&[usize], &[usize], &[usize]),
+    ) -> bool {
+        let field = Zq::new(Q).unwrap();
+        let hidden = columns
+            .iter()
+            .filter(|(members, _)| during.iter().all(|i| !members.contains(i)));
+        let hidden: Vec<_> = hidden.collect();
+        let share = |i: usize, refreshed: bool| -> Vec<u64> {
+            let f = (0..=t as u32).map(|e| field.from_u128((i as u128 + 1).pow(e)));
+            let added = hidden
+                .iter()
+                .map(|(_, at)| if refreshed { at[i] } else { 0 });
+            f.chain(added).collect()
+        };
+        let mut rows: Vec<_> = before.iter().map(|i| share(*i, false)).collect();
+        rows.extend(after.iter().map(|i| share(*i, true)));
+        let mut secret = vec![0; t + 1 + hidden.len()];
+        secret[0] = 1;
+        spans(rows, secret)
+    }
+
+    #[test]
+    fn t_shares_of_each_epoch_hide_the_secret() {
+        for (n, t) in [(3, 1), (4, 1), (5, 1), (5, 2), (6, 2), (7, 2), (7, 3)] {
+            let (all, known) = patterns(n, t, &of_sets(n, t));
+            assert!(all > 0 && known == 0, "{known} of {all} at ({n}, {t})");
+        }
+    }
+
+    /// The attack: a member that is corrupt in the session moves an old share of another to the new epoch.
+    #[test]
+    fn one_seed_of_all_gives_the_secret_away() {
+        assert_eq!(patterns(5, 2, &of_all(5, 2)), (190, 60));
+        assert_eq!(patterns(5, 1, &of_all(5, 1)).1, 0, "t = 1 needs no more");
+    }
+}
