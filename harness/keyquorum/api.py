@@ -83,6 +83,7 @@ from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to, subset_field
 from keyquorum.parties.setup import address, fingerprint, init, move, trust
 from keyquorum.plans.epochs import orders
+from keyquorum.plans.epochs.refresh import check_members
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.pool_jobs import check_fill
@@ -299,6 +300,36 @@ def share(committee: Committee | PathLike, key: str, members: int, progress: Pro
     job = share_job(committee, key, members)
     run_processes(committee.folder, job, progress)
     return check_subsets(committee, load_key(key_folder(committee, key)), members)
+
+
+@dataclass(frozen=True)
+class RefreshResult:
+    """Shares that were refreshed: number and name of the new epoch, names of the keys, bytes of old shares that a party erased, and the cost at each party."""
+
+    epoch: int
+    name: str
+    keys: list[str]
+    bytes_erased: int
+    reports: list[RunReport]
+
+
+@checked
+def refresh_shares_job(committee: Committee | PathLike) -> Json:
+    """The job of :func:`refresh_shares` as plain data."""
+    check_members(as_committee(committee))
+    return {"kind": "refresh_shares"}
+
+
+@checked
+def refresh_shares(committee: Committee | PathLike, progress: Progress | None = None, io_timeout: float = 120.0) -> RefreshResult:
+    """New shares of all keys of a committee, among all parties of this host, each a process of its own, over TLS. Keys, public files and ciphertexts stay as they are. Old shares and shares for
+    subsets are erased, and pools are dropped: fill them again.
+
+    Raises ParameterError for committees with MACs and for too many parties, KeyFileError where there is no key, and EpochError where a change is unfinished."""
+    committee = as_committee(committee)
+    results = run_processes(committee.folder, refresh_shares_job(committee), progress, io_timeout=io_timeout)
+    first = results[0]
+    return RefreshResult(first["epoch"], first["name"], first["keys"], first["bytes_erased"], [RunReport.from_json(r["report"]) for r in results])
 
 
 @checked
@@ -685,6 +716,7 @@ __all__ = [
     "ProgramRequest",
     "Progress",
     "Protocol",
+    "RefreshResult",
     "ResourceError",
     "RunReport",
     "SealDecrypted",
@@ -734,6 +766,8 @@ __all__ = [
     "pool_lines",
     "pool_list",
     "pool_needs",
+    "refresh_shares",
+    "refresh_shares_job",
     "run",
     "run_party",
     "share",

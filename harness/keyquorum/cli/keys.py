@@ -41,6 +41,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("keygen")(keygen)
     app.command("share")(share)
+    app.command("refresh-shares")(refresh_shares)
     app.command("inspect")(inspect)
 
 
@@ -115,6 +116,26 @@ def share(
     with progress_bars() as report:
         size = api.share(folder, key, members, report)
     emit(say_shared(folder, key, members, size))
+
+
+def refresh_shares(folder: Folder, job: JobFile = None) -> None:
+    """Replace the shares of all keys of a committee by new ones, and erase the old ones. Keys, public files and ciphertexts stay.
+
+    From now on t parties' old shares and t parties' new ones together give nothing. Pools are dropped, and shares for subsets are erased: fill and make them again.
+    Backups of before still hold the old shares: destroy them.
+    """
+    if job is not None:
+        hand_over(job, api.refresh_shares_job(folder))
+        return
+    with progress_bars() as report:
+        result = api.refresh_shares(folder, report)
+    print_reports(result.reports)
+    console.print(
+        f"epoch {result.epoch} ({result.name}): new shares of {', '.join(result.keys)}; {result.bytes_erased:,} bytes of old shares erased at each party",
+        markup=False,
+    )
+    console.print("t + 1 backups of one epoch are the key: destroy those of before", markup=False)
+    emit({"epoch": result.epoch, "name": result.name, "keys": result.keys, "bytes_erased": result.bytes_erased, "costs": costs(result.reports)})
 
 
 def say_shared(folder: Path, key: str, members: int, size: int) -> Json:

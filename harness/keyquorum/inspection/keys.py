@@ -8,6 +8,7 @@ from keyquorum.model.plain import is_count, is_hex
 from keyquorum.plans.noise_check import FILE, MOST_FAILED
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import decryptions_used
+from keyquorum.schemes.holding import shares_in
 from keyquorum.schemes.key_folder import METADATA, check_public_file, holds_a_key, load_key, parse_key
 from keyquorum.schemes.keys import KeyInfo
 
@@ -28,13 +29,14 @@ def _key_folder(candidate: Candidate) -> Report:
     info = load_key(path)
     scheme = scheme_of(info)
     lines = [*_key_lines(info), *scheme.texts.state(path, info)]
-    whole = (path / "share-0.kqs").exists()
+    shares = shares_in(path)
+    whole = (shares / "share-0.kqs").exists()
     for i, (name, digest) in enumerate(info.files.items()):
         if (path / name).exists() or i == 0 or whole:  # a copy has the public key at least
             check_public_file(path, info, name)
         lines.append(f"{name} sha256 {digest}" + ("" if (path / name).exists() else ", which is not here"))
     scheme.check_public(path, info)
-    return Report([*lines, *folder_lines(path)], "sha256 of public files and share files", _key_details(info))
+    return Report([*lines, *folder_lines(shares)], "sha256 of public files and share files", _key_details(info))
 
 
 def _key_info(candidate: Candidate) -> Report:

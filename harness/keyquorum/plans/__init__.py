@@ -1,7 +1,7 @@
 """Plans: key generation and decryption as lists of programs and local steps. The only floor that knows both MPC and FHE."""
 
 JOBS = {
-    "keygen": "keygen", "decrypt": "decrypt", "pool_fill": "pool_jobs", "toprf_fill": "pool_jobs", "share": "share", "toprf_encrypt": "round_keys",
+    "keygen": "keygen", "decrypt": "decrypt", "pool_fill": "pool_jobs", "toprf_fill": "pool_jobs", "share": "share", "toprf_encrypt": "round_keys", "refresh_shares": "epochs.refresh",
     "program": "program",
 }  # fmt: skip
 """Jobs of parties, and the modules of this package that define them (:mod:`keyquorum.parties.jobs`)."""

@@ -12,6 +12,7 @@ from keyquorum.parties.doctor import Finding
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.counts import decryptions_used
+from keyquorum.schemes.holding import shares_in
 from keyquorum.schemes.key_folder import METADATA, check_made_by, check_public_file, holds_a_key, load_key, load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_shares import SUBSETS, SubsetSharing, check_shares
@@ -80,9 +81,10 @@ def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[KeyInf
 
 
 def _check_modes(folder: Path) -> None:
-    for path in (folder, *(path for pattern in PRIVATE for path in sorted(folder.glob(pattern)))):
+    folders = sorted({folder, shares_in(folder)})
+    for path in (*folders, *(path for place in folders for pattern in PRIVATE for path in sorted(place.glob(pattern)))):
         if path.stat().st_mode & 0o077:
-            raise KeyFileError(f"{path} is open to others: run chmod {700 if path is folder else 600} {path}")
+            raise KeyFileError(f"{path} is open to others: run chmod {700 if path in folders else 600} {path}")
 
 
 def _pools(committee: Committee, party: int) -> Iterator[Finding]:

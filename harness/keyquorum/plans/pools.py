@@ -39,6 +39,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.epochs.record import read_epoch
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.variants import Destination, Preprocessing, PreprocessingKind, Variant, join_slices
@@ -255,6 +256,9 @@ class Pool:
         }  # fmt: skip
         if PROTOCOLS[group.pool_protocol].macs:
             kind["tests of MAC keys"] = True
+        epoch = read_epoch(committee.party_folder(context.party))
+        if epoch.number:
+            kind["epoch"] = epoch.name  # masks of another epoch would join shares of both
         self.name = pool_name(committee, variant)
         self._names = [committee.number_of(number) for number in group.members]
         """Numbers of the members in the whole committee, for messages."""

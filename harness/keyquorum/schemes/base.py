@@ -35,7 +35,8 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import PaddedOutput, Variant
 
-from .keys import K, KeyInfo, KeyMaterial, KeyRequest, P, Parameters, Plain, R
+from .holding import require_shares
+from .keys import K, KeyInfo, KeyMaterial, KeyRequest, P, Parameters, Plain, R, SecretVector
 from .texts import C, KeyTexts, Texts
 
 Words = NDArray[np.uint64]
@@ -142,6 +143,13 @@ class KeyScheme(ABC, Generic[K, P, R]):
     def undecryptable(self, info: K, committee: Committee) -> str:
         """Why a committee cannot decrypt under this key, in one line; empty where it can, and for keys that decrypt nothing."""
         return ""
+
+    def vectors_for(self, info: K, committee: Committee) -> tuple[SecretVector, ...]:
+        """The vectors of which a committee has shares while it holds a key, whoever made the key. Raises ParameterError for keys that it cannot hold. The default: the vectors of the key, and no
+        committee with MACs."""
+        if committee.capabilities.macs:
+            raise ParameterError(f"{committee.protocol}: keys of {info.parameters.name} are not held with MACs: choose a committee without MACs")
+        return require_shares(info.secrets, committee)
 
     def check_public(self, folder: Path, info: K) -> None:
         """Refuses public files that are not of the key, beyond their hashes. Raises KeyFileError."""

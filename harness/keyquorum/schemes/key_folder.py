@@ -33,15 +33,19 @@ from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import scheme_named
+from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.keys import K, KeyInfo
 
 METADATA = "key.json"
 
 
 def check_made_by(committee: Committee, info: KeyInfo, folder: Path) -> None:
-    """Refuses a key that another committee made."""
-    if (info.protocol, info.parties, info.threshold) != (committee.protocol, committee.size, committee.threshold):
+    """Refuses a key that another committee made, or holds now."""
+    held = holding_of(folder, info)
+    if held.shape != committee.shape:
         raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
+    if held.epoch and held.members != committee.digest.hex():
+        raise KeyFileError(f"{folder}: in epoch {held.epoch} another committee holds this key: take the committee file of that epoch")
 
 
 def element_words(protocol: str, domain: str) -> int:
@@ -53,7 +57,7 @@ def element_words(protocol: str, domain: str) -> int:
 
 def write_share(folder: Path, info: KeyInfo, party: int, index: int, share: ShareVector) -> None:
     """Stores this party's share of one secret vector, and of the MAC key under which it is authenticated."""
-    header = info.share_header(party, index)
+    header = Holding.as_made(info).share_header(party, index)
     ShareFile.write(str(folder / f"share-{index}.kqs"), header, share.export(0, header["length"]))
     write_mac(folder / f"mac-{index}.kqs", header, share)
 
@@ -61,10 +65,11 @@ def write_share(folder: Path, info: KeyInfo, party: int, index: int, share: Shar
 def read_share(folder: Path, info: KeyInfo, party: int, index: int, tested: bool = True) -> ShareVector:
     """Reads what :func:`write_share` stored; refuses damaged and foreign files, those under a burned MAC key, and those without a test of
     their MAC key if they must be ``tested``: not on MP-SPDZ."""
-    mac_key.check_key_folder(folder, info.protocol)
-    header = info.share_header(party, index)
+    held = holding_of(folder, info)
+    mac_key.check_key_folder(folder, held.protocol)
+    header, folder = held.share_header(party, index), held.folder(folder)
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{index}.kqs"), header), dtype="<u8")
-    words = element_words(info.protocol, header["domain"])
+    words = element_words(held.protocol, header["domain"])
     share = ShareVector.from_words(data.reshape(-1, header["length"] * words).copy(), words)
     read_mac(folder / f"mac-{index}.kqs", header, share, tested)
     return share

@@ -9,12 +9,13 @@ from typing import Protocol
 from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
-from keyquorum.model.errors import ParameterError
+from keyquorum.model.errors import EpochError, ParameterError
 from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 
 from . import encryption_of, scheme_of
 from .base import AnyScheme
+from .holding import Holding, holding_of
 from .key_folder import check_made_by, load_key, load_shares
 from .keys import KeyInfo, Parameters
 from .quorum_shares import LagrangeShares
@@ -85,9 +86,28 @@ def load_shares_as(
     return shares_of(committee).load(folder, info, committee, party, count)[1]
 
 
+def _compare_epochs(context: PartyContext, info: KeyInfo, held: Holding) -> None:
+    """One exchange; in epoch 0 the bytes are those of keys without epochs."""
+    mine = info.digest + held.statement
+    said = context.session.all_gather(mine)
+    for party, other in enumerate(said):
+        if other[:32] == info.digest and other != mine:
+            number = int.from_bytes(other[32:40], "little")
+            theirs = (
+                f"{number} at party {context.committee.number_of(party)}"
+                if number != held.epoch
+                else f"another one of this number at party {context.committee.number_of(party)}"
+            )
+            raise EpochError(
+                f"epoch {held.epoch} here, {theirs}: it was restored or missed a change: keyquorum epoch commit there, or restore a backup of the newer epoch"
+            )
+    if any(other != mine for other in said):
+        context.session.compare("key", mine)
+
+
 def compare_key(context: PartyContext, folder: Path, info: KeyInfo) -> None:
     """All parties of a job compare the metadata of a key, and those of a subset the sharing that they are about to use. Raises an error of the engine."""
-    context.session.compare("key", info.digest)
+    _compare_epochs(context, info, holding_of(folder, info))
     if isinstance(context.committee, Subset):
         name = shares_of(context.committee).sharing(folder, info)
         context.session.compare("sharing among subsets (keyquorum share makes it anew)", bytes.fromhex(name))

@@ -28,6 +28,7 @@ from keyquorum.schemes import scheme_of, schemes
 from keyquorum.schemes.base import AnyScheme
 from keyquorum.sharing.numbers import kind_of
 
+from .holding import shares_in
 from .keys import KeyInfo, SecretVector
 
 SUBSETS = "lisss.json"
@@ -123,7 +124,7 @@ def _header(info: KeyInfo, sharing: SubsetSharing, party: int, index: int) -> Js
 
 
 def _path(folder: Path, sharing: SubsetSharing, index: int) -> Path:
-    return folder / f"lisss-{index}-{sharing.id}.kqs"
+    return shares_in(folder) / f"lisss-{index}-{sharing.id}.kqs"
 
 
 def packed(vectors: Words, bits: int) -> NDArray[np.uint8]:
@@ -140,12 +141,13 @@ def write_vectors(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: in
 
 def publish(folder: Path, info: KeyInfo, sharing: SubsetSharing) -> None:
     """From now on the sharing counts, in place of an older one, whose files are removed."""
-    write_atomically(folder / SUBSETS, json.dumps(vars(sharing)).encode() + b"\n", 0o600)
+    write_atomically(shares_in(folder) / SUBSETS, json.dumps(vars(sharing)).encode() + b"\n", 0o600)
     remove_others(folder, sharing)
 
 
 def remove_others(folder: Path, sharing: SubsetSharing | None) -> None:
     """Removes files of sharings that do not count."""
+    folder = shares_in(folder)
     kept = set() if sharing is None else {path for path in folder.glob("lisss-*.kqs") if path.stem.endswith(f"-{sharing.id}")}
     for path in set(folder.glob("lisss-*.kqs")) - kept:
         path.unlink()
@@ -163,7 +165,7 @@ def remove_unpublished(folder: Path, info: KeyInfo) -> None:
 
 def read_sharing(folder: Path, info: KeyInfo) -> SubsetSharing:
     """The sharing that counts. Raises KeyFileError where there is none, or it is damaged."""
-    path = folder / SUBSETS
+    path = shares_in(folder) / SUBSETS
     if not path.exists():
         raise KeyFileError(f"{path}: no shares for subsets: make them with keyquorum share")
     sharing = sharing_in(path)
@@ -190,7 +192,7 @@ def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) 
     sharing, number = read_sharing(folder, info), subset.numbers[party]
     if sharing.members != len(subset.numbers):
         raise KeyFileError(
-            f"{folder / SUBSETS}: any {sharing.members} parties use the key, not the {len(subset.numbers)} of {numbers_text(subset.numbers)}"
+            f"{shares_in(folder) / SUBSETS}: any {sharing.members} parties use the key, not the {len(subset.numbers)} of {numbers_text(subset.numbers)}"
         )
     at = own_subsets(info.parties, sharing.members, number).index(subset.numbers)
     shares: list[ShareVector] = []
@@ -207,7 +209,7 @@ def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) 
 def check_shares(folder: Path, info: KeyInfo, party: int) -> SubsetSharing | None:
     """The sharing that counts at a party of the whole committee, whose files are whole and its own; None where there is none. Raises KeyFileError or
     StoreError."""
-    if not (folder / SUBSETS).exists():
+    if not (shares_in(folder) / SUBSETS).exists():
         return None
     sharing = read_sharing(folder, info)
     for index in range(len(shared_vectors(info))):

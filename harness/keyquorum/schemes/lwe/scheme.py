@@ -11,7 +11,8 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.keys import KeyMaterial, Plain
+from keyquorum.schemes.holding import require_shares
+from keyquorum.schemes.keys import KeyMaterial, Plain, SecretVector
 
 from .ciphertexts import LweCiphertextScheme
 from .inspect import KINDS
@@ -39,6 +40,10 @@ class LweScheme(LweCiphertextScheme[LweKeyInfo, LweParameters, LweRequest]):
 
     def load(self, name_or_path: str | Path, warn: bool = True) -> LweParameters:
         return lwe_parameters(str(name_or_path))
+
+    def vectors_for(self, info: LweKeyInfo, committee: Committee) -> tuple[SecretVector, ...]:
+        # With MACs the phases are scaled, modulo a prime they cannot be.
+        return super().vectors_for(info, committee) if info.parameters.prime else require_shares(info.secrets, committee)
 
     def generate(self, context: PartyContext, request: LweRequest, folder: Path | None = None) -> KeyMaterial[LweKeyInfo]:
         return generate(context, request)

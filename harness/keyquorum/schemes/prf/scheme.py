@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import KeyScheme
-from keyquorum.schemes.keys import KeyMaterial, Plain
+from keyquorum.schemes.keys import KeyMaterial, Plain, SecretVector
 
 from .evaluations import start_evaluations
 from .inspect import KINDS
-from .key import PRF_SETS, PrfKeyInfo, PrfParameters, prf_parameters
+from .key import PRF_SETS, LegendreParameters, PrfKeyInfo, PrfParameters, prf_parameters, sharing_of
 from .keygen import PrfRequest, generate
 from .texts import PrfTexts
 
@@ -35,6 +36,12 @@ class PrfScheme(KeyScheme[PrfKeyInfo, PrfParameters, PrfRequest]):
     def load(self, name_or_path: str | Path, warn: bool = True) -> PrfParameters:
         # All sets are shipped.
         return prf_parameters(str(name_or_path))
+
+    def vectors_for(self, info: PrfKeyInfo, committee: Committee) -> tuple[SecretVector, ...]:
+        if isinstance(info.parameters, LegendreParameters):
+            return super().vectors_for(info, committee)
+        (vector,) = info.secrets
+        return (SecretVector(sharing_of(committee).domain, vector.length),)
 
     def request(self, parameters: PrfParameters, options: Mapping[str, object]) -> PrfRequest:
         for name in ("galois_elements", "policy"):

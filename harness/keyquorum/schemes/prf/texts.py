@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from keyquorum.schemes.holding import shares_in
 from keyquorum.schemes.keys import Plain
 from keyquorum.schemes.texts import KeyTexts
 
@@ -31,7 +32,7 @@ class PrfTexts(KeyTexts[PrfKeyInfo, PrfParameters]):
 
     def state(self, folder: Path, info: PrfKeyInfo) -> list[str]:
         # A party has a count and a policy; a copy of the metadata has neither.
-        if not (folder / JOURNAL).exists() and not (folder / "share-0.kqs").exists():
+        if not (folder / JOURNAL).exists() and not (shares_in(folder) / "share-0.kqs").exists():
             return []
         lines = [f"{read_journal(folder / JOURNAL, info.key_id).total:,} evaluations counted"]
         if (folder / POLICY).exists():

@@ -22,7 +22,8 @@ from keyquorum.model.inspected import Kind
 from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import Decrypted, Scheme, Words
-from keyquorum.schemes.keys import KeyMaterial, Plain
+from keyquorum.schemes.holding import require_shares
+from keyquorum.schemes.keys import KeyMaterial, Plain, SecretVector
 from keyquorum.sharing.field_variant import FieldVariant, over_fields
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.noise_check import noise_within
@@ -45,11 +46,13 @@ from .policy import FloodPolicy
 from .precision import Precision, key_precision
 from .receipts import check_noise, check_receipt
 from .recognise import ciphertext_of
-from .ring import padded_output
+from .ring import RING, decrypts_in_ring, padded_output
 from .ring_variant import RingVariant, ring_variant
 from .texts import SealTexts
 from .variant import SealVariant, seal_variant
 
+LEAST_MAC_BITS = 36
+"""Bits of the shortest prime over which keys are held with MACs."""
 PLAINTEXT_HEADER = 4096
 """Bytes of a plaintext beside its coefficients, at most."""
 
@@ -70,6 +73,17 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
 
     def load(self, name_or_path: str | Path, warn: bool = True) -> ParameterSet:
         return load(name_or_path, warn)
+
+    def vectors_for(self, info: SealKeyInfo, committee: Committee) -> tuple[SecretVector, ...]:
+        parameters, n = info.parameters, info.parameters.ring_degree
+        fields = tuple(SecretVector(Field(q), n) for q in parameters.coeff_modulus)
+        if not committee.capabilities.macs:
+            return require_shares(fields, committee)
+        if min(parameters.coeff_modulus).bit_length() < LEAST_MAC_BITS:
+            raise ParameterError(
+                f"{committee.protocol}: {parameters.name} has primes of less than {LEAST_MAC_BITS} bits, too short for MACs: choose a committee without MACs"
+            )
+        return (*fields, SecretVector(RING, n)) if decrypts_in_ring(parameters) else fields
 
     def request(self, parameters: ParameterSet, options: Mapping[str, object]) -> SealRequest:
         given = {name: value for name, value in options.items() if value is not None}

@@ -8,6 +8,7 @@ from keyquorum.fhe.parameters import ParameterSet
 from keyquorum.fhe.seal_format import Ciphertext
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.counts import decryptions_used
+from keyquorum.schemes.holding import shares_in
 from keyquorum.schemes.keys import Plain
 from keyquorum.schemes.texts import Texts
 
@@ -54,7 +55,7 @@ class SealTexts(Texts[SealKeyInfo, ParameterSet, Ciphertext]):
             most = most_masked(info.parameters)
             return [f"{decryptions_used(folder, info)} of {most:,} decryptions by {MASKED} used; those of {EXACT} are not counted"]
         lines = [promise(info.policy)]
-        if counted or list(folder.glob("share-*.kqs")):  # not a copy of the public files
+        if counted or list(shares_in(folder).glob("share-*.kqs")):  # not a copy of the public files
             lines = [f"{lines[0]}; {decryptions_used(folder, info)} of {info.policy.decryptions} decryptions used"]
         lines += [f"WARNING: {weakness}" for weakness in info.policy.weaknesses(info.parameters)]
         lines.append(f"at scale 2^{info.parameters.scale_bits}: {key_precision(info).text()}")

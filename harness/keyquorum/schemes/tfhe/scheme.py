@@ -14,7 +14,8 @@ from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import MASKED, MASKED_ONE
-from keyquorum.schemes.keys import KeyMaterial
+from keyquorum.schemes.holding import require_shares
+from keyquorum.schemes.keys import KeyMaterial, SecretVector
 from keyquorum.schemes.lwe.field_variant import LweFieldVariant
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.seeded_keys import SeededScheme
@@ -47,6 +48,9 @@ class TfheScheme(SeededScheme[TfheKeyInfo, TfheParameters, TfheRequest, KeyFile]
 
     def generate(self, context: PartyContext, request: TfheRequest, folder: Path | None = None) -> KeyMaterial[TfheKeyInfo]:
         return generate(context, request, folder)
+
+    def vectors_for(self, info: TfheKeyInfo, committee: Committee) -> tuple[SecretVector, ...]:
+        return require_shares(info.secrets, committee)
 
     def kinds(self) -> tuple[Kind, ...]:
         return KINDS

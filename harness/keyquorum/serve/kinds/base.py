@@ -16,6 +16,7 @@ from keyquorum.model.plain import Json
 from keyquorum.model.subset import Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
+from keyquorum.schemes.holding import holding_of
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_keys import shares_of
@@ -98,6 +99,9 @@ class ServedKind(ABC):
         """This party's shares of the secret vectors (the first ``count``) of a key. For a subset: requests name its parties, lines of the audit log too, and the parties
         compare the sharing of these very shares."""
         self._named = named_in_requests(committee)
+        held = holding_of(folder, info)
+        if held.epoch:
+            self.compared = {**self.compared, "epoch": held.epoch, "epoch name": held.sharing}
         if not isinstance(committee, Subset):
             return load_shares(folder, info, party, count)
         sharing, shares = shares_of(committee).load(folder, info, committee, party, count)

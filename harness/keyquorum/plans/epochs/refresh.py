@@ -1,0 +1,168 @@
+"""Refresh of shares among the same members: new shares of all keys, of which t do not fit to t of before. Public files, metadata and ciphertexts stay as they are.
+
+1. Every party checks alone that the committee can refresh, and that it holds each of its keys. The parties compare keys, epoch and holdings.
+2. Seeds of shares of zero for sets of members, drawn in this session, which began after the refresh was asked for; the members compare them. Then all toss the name of the new epoch (``Source/mpc/src/handover.rs``).
+3. Every party adds shares of zero to its shares of every vector, locally, and stores the sums beside the old shares.
+4. The parties vote, commit and erase (:class:`.Change`). A party that fails before its vote refuses, and the old epoch goes on.
+
+Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rounds: 1 and 1 for comparisons, those of :meth:`Session.zero_shares`, 2 for the statements.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import comb
+from pathlib import Path
+
+import numpy as np
+
+from keyquorum._engine import ShareFile, ZeroShares
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.model.plain import Json
+from keyquorum.model.subset import Subset
+from keyquorum.parties.context import PartyContext
+from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
+from keyquorum.parties.jobs import party_job
+from keyquorum.plans.pool_store import drop_pool
+from keyquorum.plans.pools import pools_folder
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.holding import Holding, holding_of
+from keyquorum.schemes.key_folder import check_made_by, holds_a_key, load_key
+from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.subset_shares import SUBSETS
+
+MOST_SETS = 130
+"""Sets of n − t + 1 members of Shamir's sharing that have seeds in common, at most (``Source/mpc/src/protocol/shamir/prss.rs``)."""
+Held = Mapping[str, tuple[KeyInfo, Holding]]
+"""Keys of a party by name, and how it holds them."""
+
+
+def check_members(committee: Committee) -> None:
+    """Refuses committees whose shares are not refreshed in place. Raises ParameterError."""
+    if isinstance(committee, Subset):
+        raise ParameterError("shares are refreshed by the whole committee: leave out --parties")
+    if committee.capabilities.macs:
+        raise ParameterError(
+            f"{committee.protocol}: one MAC key is for all keys of a folder, so shares with MACs are not refreshed in place: make new keys in a new committee of the same hosts"
+        )
+    sets = comb(committee.size, committee.threshold - 1)
+    if committee.capabilities.sharing == "Shamir" and sets > MOST_SETS:
+        raise ParameterError(
+            f"{committee.protocol}: {committee.size} parties of which {committee.threshold} may be corrupt have {sets:,} sets for shares of zero, above {MOST_SETS}: choose a smaller committee"
+        )
+
+
+def held_keys(committee: Committee, party: int) -> dict[str, tuple[KeyInfo, Holding]]:
+    """The keys of a party. Raises KeyFileError, EpochError or ParameterError for a key that the committee does not hold, and if there is none."""
+    found: dict[str, tuple[KeyInfo, Holding]] = {}
+    for folder in sorted(path for path in (committee.party_folder(party) / "keys").glob("*") if holds_a_key(path)):
+        info = load_key(folder)
+        check_made_by(committee, info, folder)
+        held = holding_of(folder, info)
+        if scheme_of(info).vectors_for(info, committee) != held.vectors:
+            raise KeyFileError(f"{folder}: {committee.protocol} holds this key with other vectors than the key was made with: make a new key")
+        found[folder.name] = (info, held)
+    if not found:
+        raise KeyFileError(f"{committee.party_folder(party)}: no key here, so there is nothing to refresh: make one with keyquorum keygen")
+    return found
+
+
+def check_refresh(committee: Committee, party: int, job: Json) -> None:
+    """The checks of the job ``refresh_shares`` that a party makes alone."""
+    check_members(committee)
+    held_keys(committee, party)
+
+
+@party_job("refresh_shares", {}, check=check_refresh, verified=True)
+def refresh_job(context: PartyContext, job: Json) -> Json:
+    """The job ``refresh_shares``: new shares of all keys of the committee, in a new epoch; the old shares are erased, and all pools."""
+    committee, party = context.committee, context.party
+    check_members(committee)
+    held, here = held_keys(committee, party), read_epoch(committee.party_folder(party))
+    said = [here.number, here.name, {name: [info.digest.hex(), holding.to_json()] for name, (info, holding) in held.items()}]
+    context.session.compare("keys and epoch of the committee", hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest())
+    with context.phase("seeds"):
+        zeros: ZeroShares = context.session.zero_shares(committee.protocol, committee.threshold, context.seed)
+    record = _record(committee, held, zeros.name.hex(), here.number + 1, here.name)
+    change = Change.propose(committee, party, record)
+    try:
+        with context.phase("new shares", len(held)) as step:
+            for name, (_, old) in held.items():
+                folder = committee.key_folder(party, name)
+                refresh_key(old, folder, change.folder(name), Holding.from_json(record.keys[name]), party, zeros)
+                step()
+        context.session.compare("new shares on the disk", bytes.fromhex(record.digest))
+        reached("refresh/prepared")
+    except BaseException:
+        change.refuse()
+        raise
+    with context.phase("commit"):
+        change.vote()
+        finish(context, change)
+        drop_pools(committee, party)
+        erased = change.erase(made_for_subsets(committee, party, held))
+    return {"epoch": record.number, "name": record.name, "keys": sorted(held), "bytes_erased": erased}
+
+
+def _record(committee: Committee, held: Held, name: str, number: int, previous: str) -> Record:
+    members, said = committee.digest.hex(), committee_json(committee)
+    keys = {key: replace(old, epoch=number, sharing=name, members=members).to_json() for key, (_, old) in held.items()}
+    checks = ("seeds compared",)
+    return Record(name, number, previous, said, said, keys, dealers=(), checks=checks, origin=())
+
+
+def refresh_key(old: Holding, key_folder: Path, new_folder: Path, new: Holding, party: int, zeros: ZeroShares) -> None:
+    """Writes this party's new shares of a key, from the old ones and shares of zero. Local. Raises KeyFileError or StoreError for damaged or foreign files."""
+    source = old.folder(key_folder)
+    for index, vector in enumerate(new.vectors):
+        before = bytearray(ShareFile.read(str(source / f"share-{index}.kqs"), old.share_header(party, index)))
+        label = f"{old.key_id} {key_folder.name} {index}".encode()
+        after = zeros.refreshed(vector.domain, label, bytes(before))
+        try:
+            ShareFile.write(str(new_folder / f"share-{index}.kqs"), new.share_header(party, index), bytes(after))
+        finally:
+            for secret in (before, after):
+                np.frombuffer(secret, np.uint8).fill(0)
+        _carry_origin(source / f"mac-{index}.kqs", new_folder / f"mac-{index}.kqs", (old, new), party, index)
+        reached("refresh/written")
+
+
+def _carry_origin(source: Path, target: Path, holdings: tuple[Holding, Holding], party: int, index: int) -> None:
+    """Where products are verified: the name of the run that made the shares becomes a hash of it and of the new epoch, the same at all parties."""
+    if not source.exists():
+        return
+    old, new = holdings
+    name = Origin(ShareFile.read(str(source), {**old.share_header(party, index), "length": 1}))
+    derived = Origin.derived(f"refresh to epoch {new.sharing}", [name])
+    ShareFile.write(str(target), {**new.share_header(party, index), "length": 1}, bytes(derived))
+
+
+def finish(context: PartyContext, change: Change) -> None:
+    """Exchanges statements twice: after the first time every party has all votes and commits, after the second it knows that all have committed. Raises EpochError for statements that are not
+    of this change, and where a party refused."""
+    for _ in range(2):
+        for party, data in enumerate(context.session.all_gather(change.show())):
+            if party != context.party:
+                change.hear(data, f"party {party}")
+        change.advance()
+
+
+def drop_pools(committee: Committee, party: int) -> None:
+    """Removes all pools: their masks would join shares of two epochs. Raises PoolError for one that is in use."""
+    for folder in sorted(path for path in pools_folder(committee, party).glob("*") if path.is_dir()):
+        drop_pool(folder)
+
+
+def made_for_subsets(committee: Committee, party: int, names: Iterable[str]) -> list[Path]:
+    """Metadata of shares for subsets that lie in the keys' own folders, beside shares of epoch 0: the shares are erased, so nothing must name them."""
+    paths = [committee.key_folder(party, name) / SUBSETS for name in names]
+    return [path for path in paths if path.exists()]
+
+
+__all__ = ["check_members", "check_refresh", "held_keys", "refresh_job", "refresh_key"]
