@@ -63,6 +63,13 @@ def secrets(committee: Committee, key: str = "key") -> list[list[int]]:
     return found
 
 
+def words_of(committee: Committee, party: int) -> np.ndarray:
+    """A copy of a party's share of the first vector, [parts, words]: the loaded one is wiped when it is dropped."""
+    folder = committee.key_folder(party, "key")
+    share = load_shares(folder, load_key(folder), party)[0]
+    return np.array(share.words)
+
+
 def opened(committee: Committee, words: list[np.ndarray], domain: str) -> list[int]:
     """A vector from the shares of parties 0 to t, or of all."""
     q = Domain.parse(domain).modulus
@@ -122,11 +129,12 @@ def test_shares_of_two_epochs_do_not_fit(tmp_path: Path) -> None:
     """Any t old shares with new ones of the others give another vector; a party that was restored is refused before a share is used."""
     committee = with_keys(tmp_path, "shamir", 5, ["lwe53-p16"])
     info = load_key(committee.key_folder(0, "key"))
-    old = [load_shares(committee.key_folder(party, "key"), info, party)[0].words.copy() for party in range(5)]
+    old = [words_of(committee, party) for party in range(5)]
     saved = {path: path.read_bytes() for path in committee.party_folder(4).rglob("*") if path.is_file() and ("keys" in path.parts)}
     refreshed(committee)
-    new = [load_shares(committee.key_folder(party, "key"), info, party)[0].words.copy() for party in range(5)]
+    new = [words_of(committee, party) for party in range(5)]
     domain, truth = info.secrets[0].domain, secrets(committee)[0]
+    assert opened(committee, old, domain) == opened(committee, new, domain) == truth
     for at in combinations(range(3), 2):
         mixed = [old[i] if i in at else new[i] for i in range(5)]
         assert opened(committee, mixed, domain) != truth
@@ -148,13 +156,10 @@ def test_old_and_new_shares_of_a_party_are_independent(tmp_path: Path, protocol:
     committee = with_keys(tmp_path, protocol, 3, ["lwe53-p16"])
     info = load_key(committee.key_folder(0, "key"))
 
-    def words() -> np.ndarray:
-        return np.array(load_shares(committee.key_folder(1, "key"), info, 1)[0].words[0])
-
     q = Domain.parse(info.secrets[0].domain).modulus
-    old = words()
+    old = words_of(committee, 1)[0]
     refreshed(committee)
-    assert chi2(old, words(), q) < 56.5
+    assert chi2(old, words_of(committee, 1)[0], q) < 56.5
     assert chi2(old, old, q) > 56.5
 
 

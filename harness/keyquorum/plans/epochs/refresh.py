@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import comb
 from pathlib import Path
@@ -35,7 +35,6 @@ from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.key_folder import check_made_by, holds_a_key, load_key
 from keyquorum.schemes.keys import KeyInfo
-from keyquorum.schemes.subset_shares import SUBSETS
 
 MOST_SETS = 130
 """Sets of n − t + 1 members of Shamir's sharing that have seeds in common, at most (``Source/mpc/src/protocol/shamir/prss.rs``)."""
@@ -106,7 +105,7 @@ def refresh_job(context: PartyContext, job: Json) -> Json:
         change.vote()
         finish(context, change)
         drop_pools(committee, party)
-        erased = change.erase(made_for_subsets(committee, party, held))
+        erased = change.erase()
     return {"epoch": record.number, "name": record.name, "keys": sorted(held), "bytes_erased": erased}
 
 
@@ -157,12 +156,6 @@ def drop_pools(committee: Committee, party: int) -> None:
     """Removes all pools: their masks would join shares of two epochs. Raises PoolError for one that is in use."""
     for folder in sorted(path for path in pools_folder(committee, party).glob("*") if path.is_dir()):
         drop_pool(folder)
-
-
-def made_for_subsets(committee: Committee, party: int, names: Iterable[str]) -> list[Path]:
-    """Metadata of shares for subsets that lie in the keys' own folders, beside shares of epoch 0: the shares are erased, so nothing must name them."""
-    paths = [committee.key_folder(party, name) / SUBSETS for name in names]
-    return [path for path in paths if path.exists()]
 
 
 __all__ = ["check_members", "check_refresh", "held_keys", "refresh_job", "refresh_key"]
