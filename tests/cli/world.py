@@ -36,9 +36,11 @@ from keyquorum.toprf import set_policy, toprf_keygen, write_circuit
 
 from tests.fhe.dealer import Dealer, find_primes
 from tests.fhe.test_block_types import tfhe_file
+from tests.parties.epochs import changes
 
 KEYS = "committee/party-0/keys"
 POOL = "committee/party-0/pools/lwe64-p2-round_mask_open"
+EPOCH = "ef" * 16
 SAMPLES = {
     "temporary file": ".x.lwe.0123456789abcdef.tmp",
     "job": "keygen-job.json",
@@ -73,6 +75,10 @@ SAMPLES = {
     "circuit for TFHE-rs": "aes.txt",
     "file of TFHE-rs": "FheUint8.bin",
     "SEAL object of other parameters": "elsewhere/own.ct",
+    "epoch of a party": "epochs/committee/party-0/epoch.json",
+    "journal of epochs": "epochs/committee/party-0/epochs.journal",
+    "record of a change of epoch": f"epochs/committee/party-0/epochs/{EPOCH}.json",
+    "votes for an epoch": f"epochs/committee/party-0/epochs/{EPOCH}.votes",
     "approvals": f"{KEYS}/ckks/approved.json",
     "share file": f"{KEYS}/bfv/share-0.kqs",
     "MAC key": "authenticated/party-0/mac.key",
@@ -118,9 +124,17 @@ def build(folder: Path) -> None:
     set_policy(committee, 0, "prf", 100)
     prf = load_key(committee.key_folder(0, "prf"))
     publish(committee.key_folder(0, "prf"), prf, SubsetSharing(prf.key_id, "cd" * 16, 2))
+    _epochs(folder)
     _files_of_keys(folder, committee)
     _deployments(folder, committee)
     _measured(folder)
+
+
+def _epochs(folder: Path) -> None:
+    (folder / "epochs").mkdir()
+    made = changes.committee_of(folder / "epochs")
+    record = replace(changes.record_of(made), name=EPOCH, keys={"k": {"key_id": "ab" * 16, "sharing": EPOCH}})
+    changes.talk([changes.prepare(made, party, record) for party in range(3)])
 
 
 def _files_of_keys(folder: Path, committee: Committee) -> None:

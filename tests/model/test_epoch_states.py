@@ -135,6 +135,8 @@ class Search:
 
     def _steps(self, world: World, i: int, member: Member) -> Iterator[tuple[bool, Member]]:
         standing, case = member.standing, self.case
+        if standing.stage in epoch.ENDED:
+            return
         if standing.stage == Stage.WAITING and i in case.new:
             yield True, member._replace(standing=epoch.vote(self.roles, str(i), standing), voted=True)
             yield True, member._replace(standing=epoch.refuse(self.roles, str(i), standing))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
+from keyquorum.model.plain import Json
 from keyquorum.model.subset import parse_numbers
 from keyquorum.terminal.output import emit, printed
 
@@ -51,7 +52,7 @@ def history(folder: Folder) -> None:
     emit({"lines": found})
 
 
-def _say(found: list[api.Json]) -> None:
+def _say(found: list[Json]) -> None:
     for change in found:
         printed.print(f"{change['party']}: epoch {change['epoch']}: {change['stage']}", markup=False)
     emit({"changes": found})

@@ -10,14 +10,14 @@ from keyquorum.model.errors import KeyFileError
 from keyquorum.model.inspected import Candidate, Kind, Report
 from keyquorum.schemes import schemes
 
-from . import folders, keys, others, private, tables, values
+from . import epochs, folders, keys, others, private, tables, values
 from .folders import refuse_folder
 
 
 def all_kinds() -> tuple[Kind, ...]:
     """All kinds, including those of the schemes."""
     of_schemes = [kind for scheme in reversed(schemes()) for kind in scheme.kinds()]
-    return (*others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *of_schemes, *values.KINDS)
+    return (*epochs.KINDS, *others.KINDS, *folders.KINDS, *keys.KINDS, *private.KINDS, *tables.KINDS, *of_schemes, *values.KINDS)
 
 
 KINDS = all_kinds()

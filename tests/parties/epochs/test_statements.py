@@ -162,9 +162,9 @@ def test_votes_and_records_are_checked(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(EpochError, match=error):
             read_votes(record, data.encode(), "x")
-    for data in (record.data[:-1], record.data + b" ", b"{}", record.data.replace(b'"number": 1', b'"number": 0'), b"\xff"):
+    for bad in (record.data[:-1], record.data + b" ", b"{}", record.data.replace(b'"number": 1', b'"number": 0'), b"\xff"):
         with pytest.raises(EpochError, match="not a record of an epoch"):
-            Record.parse(data, "x")
+            Record.parse(bad, "x")
     path = committee.party_folder(0) / "epoch.json"
     for text in ("{}", "[", path.read_text().replace('"number": 1', '"number": -1'), path.read_text().replace("ab" * 16, "ab" * 15)):
         path.write_text(text)

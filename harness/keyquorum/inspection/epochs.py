@@ -1,0 +1,68 @@
+"""Files of epochs: where a party is, records of changes, votes, and the journal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from keyquorum import _engine
+from keyquorum.model.errors import EpochError
+from keyquorum.model.inspected import Candidate, Kind, Report, openness
+from keyquorum.parties.epochs import EPOCH_FILE, JOURNAL, RECORDS, Record
+from keyquorum.parties.epochs.change import read_journal
+from keyquorum.parties.epochs.record import parse_epoch
+from keyquorum.parties.epochs.statements import read_votes
+
+
+def _epoch(candidate: Candidate) -> Report:
+    found = parse_epoch(candidate.path)
+    lines = [f"epoch {found.number} of a party: {found.name}", f"{len(found.keys)} keys were passed on to it: {', '.join(found.keys) or 'none'}"]
+    return Report([*lines, *openness(candidate.path)], details={"number": found.number, "epoch": found.name, "keys": list(found.keys)})
+
+
+def _record(candidate: Candidate) -> Report:
+    record = Record.parse(candidate.data, str(candidate.path))
+    lines = [
+        f"record of the change to epoch {record.number}, {record.name}, after {record.previous or 'key generation'}",
+        f"from {record.old['protocol']} of {len(record.old['parties'])} to {record.new['protocol']} of {len(record.new['parties'])}: {len(record.keys)} keys",
+        f"sha256, which votes sign: {record.digest}",
+    ]
+    return Report(lines, details={"epoch": record.name, "number": record.number, "digest": record.digest})
+
+
+def _votes(candidate: Candidate) -> Report:
+    path = candidate.path
+    record = Record.load(path.parent.parent, path.stem)
+    votes = read_votes(record, candidate.data, str(path))
+    return Report([f"votes of all {len(votes)} members for epoch {record.name}"], "signatures, against the record", {"epoch": record.name})
+
+
+def _own(path: Path) -> str:
+    """The fingerprint of the party with this journal, which its checksums begin with."""
+    identity = path.with_name("identity.pem")
+    if not identity.is_file():
+        raise EpochError(f"{path}: a journal without identity.pem beside it, which its checksums depend on: look at it in the party's folder")
+    return str(_engine.identity_fingerprint(str(identity)))
+
+
+def _journal(candidate: Candidate) -> Report:
+    path = candidate.path
+    lines = read_journal(path, _own(path))
+    if not lines or not candidate.data.endswith(b"\n"):
+        raise EpochError(f"{path}: empty, or its last line is torn: the party's next step cuts the line off")
+    last = lines[-1]
+    own = [line["said"]["kind"] for line in lines if line["own"] and line["epoch"] == last["epoch"]]
+    said = [f"journal of epochs: {len(lines)} lines, the last change is to {last['epoch']}", f"this party there: {own[-1] if own else 'nothing'}"]
+    return Report([*said, *openness(path)], "checksum of every line", {"lines": len(lines), "epoch": last["epoch"]})
+
+
+def _is_record(candidate: Candidate) -> bool:
+    return candidate.path.parent.name == RECORDS and re.fullmatch(r"[0-9a-f]{32}\.json", candidate.path.name) is not None
+
+
+KINDS = (
+    Kind("epoch of a party", lambda c: c.named(EPOCH_FILE), _epoch, ("parties/epochs/record",)),
+    Kind("journal of epochs", lambda c: c.named(JOURNAL), _journal, ("model/journal", "parties/epochs/change")),
+    Kind("record of a change of epoch", _is_record, _record, ("parties/epochs/change",)),
+    Kind("votes for an epoch", lambda c: not c.is_folder and c.path.suffix == ".votes", _votes, ("parties/epochs/change", "plans/epochs/orders")),
+)
