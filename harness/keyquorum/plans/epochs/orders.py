@@ -38,7 +38,7 @@ def status(committee: Committee, party: int) -> Json:
         unfinished = {
             "epoch": last.record.name,
             "stage": last.standing.stage.value,
-            "votes_missing": [_number(committee, who) for who in last.missing()],
+            "votes_missing": sorted(_number(committee, who) for who in last.missing()),
         }
         keep.add(last.record.name)
     names = [path.name for path in sorted((folder / "keys").glob("*")) if holds_a_key(path)]
