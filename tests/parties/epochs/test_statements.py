@@ -40,7 +40,7 @@ ATTACKS: dict[str, tuple[Callable[[Said], object], str]] = {
     "another kind": (lambda said: {**said, "kind": "committed"}, "did not sign this"),
     "named lost": (lambda said: {**said, "lost": ["ab" * 32]}, "did not sign this"),
     "another party": (lambda said: {**said, "who": "ab" * 32}, "is not one of this change's"),
-    "another certificate": (lambda said: {**said, "certificate": said["certificate"][:-2] + "00"}, "is not one of this change's"),
+    "another certificate": (lambda said: {**said, "certificate": said["certificate"] + "00"}, "is not one of this change's"),
     "no kind": (lambda said: {**said, "kind": "proposed"}, "not a statement"),
     "unknown kind": (lambda said: {**said, "kind": "maybe"}, "not a statement"),
     "an entry more": (lambda said: {**said, "more": 1}, "not a statement"),
