@@ -108,10 +108,7 @@ fn what_is_added_is_uniform() {
 
 #[test]
 fn committees_without_shares_of_zero_are_refused() {
-    for (protocol, n, said) in [
-        ("mascot", 2, "MAC key"),
-        ("shamir", 13, "too many sets"),
-    ] {
+    for (protocol, n, said) in [("mascot", 2, "MAC key"), ("shamir", 13, "too many sets")] {
         for refusal in parties(n, move |session| {
             let drawn = session.zero_shares(protocol, &EngineOptions::default());
             drawn.map(|_| ()).unwrap_err()
