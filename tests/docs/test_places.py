@@ -55,7 +55,10 @@ def test_formats_have_the_constants_of_the_code() -> None:
     assert rust("MAX_REASON", frame) == "500" and "at most 500 characters" in FORMATS
     assert f"| wire version | `u32` | {rust('WIRE_VERSION', hello)} |" in FORMATS
     assert rust("MAGIC", hello) == 'b"keyquorum"' and "| magic | 9 bytes | `keyquorum` |" in FORMATS
-    assert rust("MAGIC", store) == 'b"KQSHARE\\0"' and f"| version | `u32` | {rust('VERSION', store)} |" in FORMATS
+    assert (
+        rust("MAGIC", store) == 'b"KQSHARE\\0"'
+        and f"| version | `u32` | {rust('FIRST_VERSION', store)} in epoch 0; {rust('EPOCH_VERSION', store)} in later epochs" in FORMATS
+    )
     assert all(f"`{magic.decode()}`" in FORMATS for magic in (MAGIC, PUBLIC_MAGIC))
 
 

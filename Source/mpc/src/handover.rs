@@ -272,11 +272,13 @@ mod tests {
     /// One seed of all: x, x², … x^t.
     fn of_all(n: usize, t: usize) -> Columns {
         let field = Zq::new(Q).unwrap();
-        let power = |e: u32| (0..n).map(|i| field.from_u128((i as u128 + 1).pow(e)));
+        let power = |e: u32| -> Vec<_> {
+            (0..n)
+                .map(|i| field.from_u128((i as u128 + 1).pow(e)))
+                .collect()
+        };
         let all = || (0..n).collect();
-        (1..=t as u32)
-            .map(|e| (all(), power(e).collect()))
-            .collect()
+        (1..=t as u32).map(|e| (all(), power(e))).collect()
     }
 
     /// Patterns of corruption of (during, before, after), and those in which the secret is known.

@@ -139,7 +139,12 @@ def burned_line(key: Path, party: int) -> str:
 
 
 KINDS = (
-    Kind("share file", lambda c: c.head[:8] == SHARE_MAGIC, _share, ("schemes/key_folder", "plans/pool_store", "dsl/files/share_vector")),
+    Kind(
+        "share file",
+        lambda c: c.head[:8] == SHARE_MAGIC,
+        _share,
+        ("schemes/key_folder", "plans/pool_store", "dsl/files/share_vector", "plans/epochs/refresh"),
+    ),
     Kind("MAC key", _is_mac_key, _mac_key, ("parties/mac_key",)),
     Kind("mark of a burned MAC key", lambda c: not c.is_folder and c.path.name.endswith(".burned"), _burned, ("parties/mac_key",)),
     Kind("checks of a MAC key", lambda c: not c.is_folder and c.path.name.endswith(".checks"), _checks, ("parties/mac_key",)),

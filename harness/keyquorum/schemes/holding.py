@@ -6,10 +6,8 @@ such a key lie in ``shares-E`` in its folder. A key that is not listed is held a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.model.domains import Domain
@@ -74,7 +72,7 @@ class Holding:
         return {**vars(self), "vectors": [[v.domain, v.length] for v in self.vectors], "flags": list(self.flags)}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Holding:
+    def from_json(data: Json) -> Holding:
         """Inverse of :meth:`to_json`. Raises ValueError, TypeError, KeyError or ParameterError."""
         vectors = tuple(SecretVector(Domain.parse(domain), length) for domain, length in data["vectors"])
         held = Holding(**{**data, "vectors": vectors, "flags": tuple(data["flags"])})

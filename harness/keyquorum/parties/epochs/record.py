@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
 from keyquorum.model.epoch import NAME_DIGITS, Roles
@@ -45,7 +44,7 @@ class Epoch:
         return Epoch(self.number, self.name, self.members, self.keys)
 
     @staticmethod
-    def of(data: Any, last: bool = False) -> Epoch:
+    def of(data: Json, last: bool = False) -> Epoch:
         """From its JSON. Raises ValueError, TypeError or KeyError. ``last``: refuses an epoch before."""
         number, name = data["number"], data["epoch"]
         proper = data["format"] == FORMAT and is_count(number) and (is_hex(name, NAME_DIGITS) if number else name == "")
@@ -56,7 +55,7 @@ class Epoch:
         return Epoch(number, name, data["members"], checked_keys(data["keys"]), before)
 
 
-def checked_keys(data: Any) -> Json:
+def checked_keys(data: Json) -> Json:
     """Keys of an epoch, by name. Raises ValueError, TypeError or KeyError."""
     for name, held in data.items():
         try:
@@ -118,7 +117,7 @@ def committee_json(committee: Committee) -> Json:
     }
 
 
-def _check_committee(data: Any) -> None:
+def _check_committee(data: Json) -> None:
     proper = isinstance(data["name"], str) and isinstance(data["protocol"], str) and is_count(data["threshold"], 1) and is_hex(data["digest"], 64)
     parties = data["parties"]
     if not proper or not isinstance(parties, list) or not parties or not all(is_hex(p, 64) for p in parties) or len(set(parties)) < len(parties):

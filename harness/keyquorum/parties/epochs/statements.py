@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.epoch import Seen, Stage, Who
 from keyquorum.model.errors import EpochError
@@ -53,7 +52,7 @@ def signed(record: Record, identity: Path, stage: Stage, lost: Iterable[Who]) ->
     return Statement(stage, signatures.fingerprint_of(certificate), named, certificate, signatures.sign(identity, message(record, stage, named)))
 
 
-def checked(record: Record, data: Any, where: str) -> Statement:
+def checked(record: Record, data: Json, where: str) -> Statement:
     """A statement of this change from JSON. Raises EpochError, which names its source and what is wrong."""
     try:
         said = Statement(Stage(data["kind"]), data["who"], tuple(data["lost"]), data["certificate"], data["signature"])
