@@ -9,7 +9,6 @@ This module has no input or output. :mod:`keyquorum.parties.epochs` stores what 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -21,11 +20,6 @@ Who = str
 NAME_DIGITS = 32
 """Hexadecimal digits of the name of an epoch."""
 NOBODY: frozenset[Who] = frozenset()
-
-
-def new_name() -> str:
-    """A name for an epoch, of 32 hexadecimal digits from the operating system."""
-    return secrets.token_hex(NAME_DIGITS // 2)
 
 
 class Stage(StrEnum):

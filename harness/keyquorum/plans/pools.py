@@ -45,7 +45,7 @@ from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.variants import Destination, Preprocessing, PreprocessingKind, Variant, join_slices
 
 from .pool_list import Chunk
-from .pool_store import Claim, PoolStore
+from .pool_store import Claim, PoolStore, drop_pool
 
 Words = NDArray[np.uint64]
 CHUNK = 4096
@@ -182,6 +182,12 @@ def _common_chunks(reports: Sequence[Report], names: Sequence[int]) -> tuple[int
 def pools_folder(committee: Committee, party: int) -> Path:
     """Where a party's pools are."""
     return committee.party_folder(party) / "pools"
+
+
+def drop_pools(committee: Committee, party: int) -> None:
+    """Removes all pools of a party, when its shares change: their masks would join shares of two epochs. Raises PoolError for one that is in use."""
+    for folder in sorted(path for path in pools_folder(committee, party).glob("*") if path.is_dir()):
+        drop_pool(folder)
 
 
 def pool_name(committee: Committee, kind: PreprocessingKind) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from keyquorum.model import checkpoints
 from keyquorum.model.committee import Committee
-from keyquorum.model.epoch import new_name
+from keyquorum.model.epoch import NAME_DIGITS
 from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch, shares_folder
 from keyquorum.parties.setup import init
 
@@ -62,7 +63,7 @@ def committee_of(folder: Path) -> Committee:
 
 def record_of(committee: Committee) -> Record:
     """The next change of this committee, to itself."""
-    here, name, said = read_epoch(committee.party_folder(0)), new_name(), committee_json(committee)
+    here, name, said = read_epoch(committee.party_folder(0)), secrets.token_hex(NAME_DIGITS // 2), committee_json(committee)
     return Record(name, here.number + 1, here.name, said, said, {"k": {"key_id": "ab" * 16, "sharing": name}})
 
 

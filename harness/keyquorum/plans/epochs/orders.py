@@ -13,8 +13,7 @@ from keyquorum.parties.doctor import Finding
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.change import read_journal
 from keyquorum.parties.epochs.erasure import unerased
-from keyquorum.plans.pool_store import drop_pool
-from keyquorum.plans.pools import pools_folder
+from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes.key_folder import holds_a_key
 
 
@@ -29,7 +28,8 @@ def _lines(committee: Committee, party: int) -> list[Json]:
 
 def status(committee: Committee, party: int) -> Json:
     """The epoch of a party of this host: ``number``, ``epoch``, ``keys`` (of every key the epoch's name, empty where key generation left it), ``unfinished`` (None, or stage and what is missing),
-    ``unerased`` (files with shares of other epochs, and ages in seconds), ``backups_before`` (backups of before this date hold shares of an earlier epoch and must be gone; empty in epoch 0). Raises EpochError."""
+    ``unerased`` (files with shares of other epochs, and ages in seconds), ``backups_before`` (when this party had erased the shares of the epoch before: backups of before hold them, and must be gone;
+    empty until then). Raises EpochError."""
     folder = committee.party_folder(party)
     here, last = read_epoch(folder), Change.last(committee, party)
     unfinished = None
@@ -44,12 +44,11 @@ def status(committee: Committee, party: int) -> Json:
     names = [path.name for path in sorted((folder / "keys").glob("*")) if holds_a_key(path)]
     keys = {name: here.keys[name]["sharing"] if name in here.keys else "" for name in names}
     old = [each for name in names for each in unerased(folder, [name], frozenset(keep if keys[name] else {*keep, ""}))]
-    began = [
-        line["date"] for line in _lines(committee, party) if line["own"] and line["epoch"] == here.name and line["said"]["kind"] == Stage.COMMITTED
-    ]
+    mine = [line for line in _lines(committee, party) if line["own"] and line["epoch"] == here.name]
+    erased = [line["date"] for line in mine if line["said"]["kind"] == Stage.ERASED]
     return {
         "party": party, "number": here.number, "epoch": here.name, "keys": keys, "unfinished": unfinished,
-        "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "backups_before": began[-1] if began else "",
+        "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "backups_before": erased[-1] if erased else "",
     }  # fmt: skip
 
 
@@ -145,8 +144,7 @@ def erase(committee: Committee, files: Sequence[Path] = ()) -> list[Json]:
     for change in changes:
         party = next(p.index for p in committee.parties if p.fingerprint == change.me)
         change.check_erasable()
-        for pool in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
-            drop_pool(pool)
+        drop_pools(committee, party)
         found.append({"party": _number(committee, change.me), "epoch": change.record.name, "bytes": change.erase()})
     return found
 
@@ -166,5 +164,6 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
         other = seen.setdefault(found["epoch"], party)
         if len(seen) > 1 and other == party:
             yield Finding(
-                False, f"party {party}: its epoch is not that of party {parties[0]}: it was restored or missed a change: keyquorum epoch commit"
+                False,
+                f"party {party}: its epoch is not that of party {next(iter(seen.values()))}: it was restored or missed a change: keyquorum epoch commit",
             )

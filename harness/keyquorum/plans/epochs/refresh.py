@@ -29,8 +29,7 @@ from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
 from keyquorum.parties.jobs import party_job
-from keyquorum.plans.pool_store import drop_pool
-from keyquorum.plans.pools import pools_folder
+from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.key_folder import check_made_by, holds_a_key, load_key
@@ -104,6 +103,7 @@ def refresh_job(context: PartyContext, job: Json) -> Json:
     with context.phase("commit"):
         change.vote()
         finish(context, change)
+        change.check_erasable()
         drop_pools(committee, party)
         erased = change.erase()
     return {"epoch": record.number, "name": record.name, "keys": sorted(held), "bytes_erased": erased}
@@ -144,18 +144,12 @@ def _carry_origin(source: Path, target: Path, holdings: tuple[Holding, Holding],
 
 def finish(context: PartyContext, change: Change) -> None:
     """Exchanges statements twice: after the first time every party has all votes and commits, after the second it knows that all have committed. Raises EpochError for statements that are not
-    of this change, and where a party refused."""
+    of this change."""
     for _ in range(2):
         for party, data in enumerate(context.session.all_gather(change.show())):
             if party != context.party:
                 change.hear(data, f"party {party}")
         change.advance()
-
-
-def drop_pools(committee: Committee, party: int) -> None:
-    """Removes all pools: their masks would join shares of two epochs. Raises PoolError for one that is in use."""
-    for folder in sorted(path for path in pools_folder(committee, party).glob("*") if path.is_dir()):
-        drop_pool(folder)
 
 
 __all__ = ["check_members", "check_refresh", "held_keys", "refresh_job", "refresh_key"]
