@@ -48,7 +48,7 @@ help:
 	@echo "Measurements"
 	@echo "make bench-quick   small sweeps of what threat models cost, and build/bench-quick/report (FRESH=1: measure anew)"
 	@echo "make bench         the full sweeps, results/report, tables of results and figures of README.md; 50 minutes, goes on when called again (FRESH=1: anew; LOADED=1: beside other work, which plots then show)"
-	@echo "make papers        all that stands beside published figures, and their page: 90 minutes, goes on when called again (ONLY=: steps; MINUTES=: at most; LIST=1: shows them); papers-full: hours, also 16 parties"
+	@echo "make papers        all that stands beside published figures, and their page: about 90 minutes by the times in results, goes on when called again (ONLY=: steps; MINUTES=: at most; LIST=1: shows them); papers-full: hours, also 16 parties"
 	@echo "make bench-keygen  key generation: time, bytes, rounds, memory, semi-honest beside malicious"
 	@echo "make bench-decrypt  threshold decryption of LWE and BFV, offline and online: time, rounds, bits, storage"
 	@echo "make bench-served  a served committee: requests a second and latency, of one client and of many (ADD=1: keep rows of other commits)"
@@ -61,7 +61,7 @@ help:
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ghs     transforms modulo cyclotomic polynomials, keys and decryption of GHS, beside the figures of GMPFHE; takes long"
-	@echo "make bench-ajax    keys of ajax53 for 3 to 21 parties, without and over links, beside the figures of Ajax"
+	@echo "make bench-ajax    keys of ajax53 for 3 to 21 parties, without and over links, beside the figures of Ajax; takes hours"
 
 tools:
 	@command -v cargo >/dev/null || { echo "error: cargo is missing: install Rust 1.89 or newer (rustup, or your system's packages)" >&2; exit 1; }
@@ -201,10 +201,12 @@ bench-multikey: build
 
 # OpenFHE has wheels for some versions of Python only, so it gets an environment of its own; without it its rows say why they are empty.
 build/peers/venv:
-	$$(command -v python3.10 || command -v python3) -m venv $@ && $@/bin/pip install --quiet openfhe || true
+	$$(command -v python3.10 || command -v python3.12 || command -v python3) -m venv $@ && $@/bin/pip install --quiet 'openfhe>=1.2' || rm -rf $@
 
-peers: build build/peers/venv
-	KEYQUORUM_OPENFHE_PYTHON=$${KEYQUORUM_OPENFHE_PYTHON:-build/peers/venv/bin/python} $(PY) -m bench.peers
+peers papers-full: build/peers/venv
+peers papers-full: export KEYQUORUM_OPENFHE_PYTHON := $(or $(KEYQUORUM_OPENFHE_PYTHON),build/peers/venv/bin/python)
+peers: build
+	$(PY) -m bench.peers
 
 parity: build
 	$(PY) -m bench.parity

@@ -337,7 +337,7 @@ def ajax() -> list[str]:
     if keys:
         lines += [
             "",
-            f"Keys of `ajax53`, all parties on one machine ({keys[0]['cores']} cores), over TLS: `make bench-ajax`. Links are simulated, and share the bandwidth of a party. The paper has a machine for each party, and a network of 1 ms and 1 Gbit/s.",
+            f"Keys of `ajax53`, all parties on one machine ({keys[0]['cores']} cores), over TLS: `make bench-ajax`. Links are simulated, and share the bandwidth of a party. The paper has a machine for each party; its LAN has 1 ms and 1 Gbit/s, its WAN 100 ms and 100 Mbit/s. Beside rows without a link stand its figures for the LAN.",
             "",
             "| protocol | parties | noise | link | variance, times the set's | seconds | paper, s | CPU of a party, s | sent in all | memory of a party | rounds |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",

@@ -1,11 +1,11 @@
 """Transforms of ring elements, and keys and decryption of GHS, beside the figures of GMPFHE (section 6.1.4, tables 7 and 8; params/published/004_*.csv).
 
-``transform``: one polynomial of 52-bit residues to its values, on one core; the median of several. ``inverse transform``: the way back. The paper has one figure for both.
+``transform``: one polynomial of 52-bit residues to its values, on one core; the median of several. ``transform-inverse``: the way back. The paper has one figure for both.
 
 ``keys``: two parties with additive shares, each a process of this host, over TLS: from the start of the processes to the files on disk, one run. ``noise``: gaussian as in the
 paper, cbd beside it. Over simulated links the preprocessing is over the link as well.
 
-``decryption rounding``: of as many ciphertexts as the paper's blocks take, exactly, as ``keyquorum decrypt`` does it: ``step`` offline, then online. ``decryption bits``: by the
+``decryption-rounding``: of as many ciphertexts as the paper's blocks take, exactly, as ``keyquorum decrypt`` does it: ``step`` offline, then online. ``decryption-bits``: by the
 paper's way, phases to bits, in one step. Medians of several runs.
 
 ``link``: none, or the paper's networks, simulated; then the links of a party share the bandwidth (``shared_link``). ``batch``: coefficients that are decrypted together, or keys.
@@ -90,8 +90,8 @@ class Case:
 
 def cases(options: Options) -> list[Case]:
     """Transforms of the three rings, and keys and decryption of both sets."""
-    made = [Case(what, name) for name in RINGS for what in ("transform", "inverse transform")]
-    made += [Case(f"decryption {way}", name, "", link) for name in SET_NAMES for way in WAYS for link in LINKS]
+    made = [Case(what, name) for name in RINGS for what in ("transform", "transform-inverse")]
+    made += [Case(f"decryption-{way}", name, "", link) for name in SET_NAMES for way in WAYS for link in LINKS]
     return made + [Case("keys", name, noise, link) for name in SET_NAMES for noise in ("cbd", "gaussian") for link in LINKS]
 
 
@@ -156,7 +156,7 @@ def _keys(case: Case, quick: bool) -> Row:
 
 def _decryption(case: Case, runs: int) -> Iterator[Row]:
     """A row of each step: medians over the runs, of the slower party."""
-    count, way = CIPHERTEXTS[case.parameters], case.what.removeprefix("decryption ")
+    count, way = CIPHERTEXTS[case.parameters], case.what.removeprefix("decryption-")
     asked = {"kind": "bench:ghs-decrypt", "parameters": case.parameters, "way": way, "count": count, "runs": runs}
     with committee_of(ADDITIVE, PARTIES) as committee:
         results = run_processes(committee.folder, asked | ({"link": case.shared_link} if case.shared_link else {}), io_timeout=900)

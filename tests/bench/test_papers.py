@@ -67,6 +67,14 @@ def test_the_short_form_fits_into_ninety_minutes_and_covers_the_page() -> None:
     assert files <= {step.table for step in STEPS if not step.full}
 
 
+@pytest.mark.parametrize("table", ["ghs.csv", "ajax.csv"])
+def test_steps_leave_no_measurement_out(table: str) -> None:
+    made = [_bench(step) for step in STEPS if step.table == table]
+    bench = made[0][0]
+    found = {case for _, words in made for case in bench.chosen(bench._parser().parse_args(words))}
+    assert found == set(bench.cases(bench._parser().parse_args([])))
+
+
 def _git(root: Path, *words: str) -> str:
     identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
     return subprocess.run(["git", "-C", str(root), *identity, *words], check=True, capture_output=True, text=True).stdout.strip()

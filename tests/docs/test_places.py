@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from keyquorum.fhe.lwe import MAGIC
 from keyquorum.fhe.lwe_public import PUBLIC_MAGIC
+from keyquorum.plans.epochs.refresh import MOST_SETS
 
 from .test_links import ROOT
 
@@ -59,6 +60,7 @@ def test_formats_have_the_constants_of_the_code() -> None:
         rust("MAGIC", store) == 'b"KQSHARE\\0"'
         and f"| version | `u32` | {rust('FIRST_VERSION', store)} in epoch 0; {rust('EPOCH_VERSION', store)} in later epochs" in FORMATS
     )
+    assert rust("PRSS_SUBSETS", (source / "mpc/src/protocol/shamir/prss.rs").read_text()) == str(MOST_SETS)
     assert all(f"`{magic.decode()}`" in FORMATS for magic in (MAGIC, PUBLIC_MAGIC))
 
 

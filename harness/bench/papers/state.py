@@ -6,6 +6,7 @@ import csv
 import subprocess
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 from keyquorum.sweep.rows import MEASURED
@@ -39,7 +40,10 @@ class Progress:
         if not mine:
             return MISSING
         now = [row for row in mine if self.current(row.get("commit") or "")]
-        whole = all(any(row[name] == value for row in now) for name, values in step.rows.items() for value in values)
+        whole = all(
+            any(all(row[name] == value for name, value in zip(step.rows, values, strict=True)) for row in now)
+            for values in product(*step.rows.values())
+        )
         if not now or not whole or (step.sweep and len(now) < len(mine)):
             return STALE
         return UNFINISHED if self.mark(step).exists() else DONE

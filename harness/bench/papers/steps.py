@@ -15,7 +15,7 @@ Rows = Mapping[str, tuple[str, ...]]
 class Step:
     """A measurement. ``words``: its command, after ``python -m``; ``table``: the file in ``results``; ``minutes``: expected on two cores that are idle.
 
-    ``rows``: columns of the table, and values of the rows that the step writes: every value must be there (none: any row). ``full``: of ``make papers-full`` alone.
+    ``rows``: columns of the table, and values of the rows that the step writes: a row of every combination must be there (none: any row). ``full``: of ``make papers-full`` alone.
     ``sweep``: a command of ``keyquorum bench``, which continues where it stopped, and needs ``--fresh`` at a new commit. ``needs``: a name in :data:`NEEDS`."""
 
     name: str
@@ -49,6 +49,12 @@ def _paper004(link: str, parties: str, minutes: float, full: bool = False, more:
     return _step(f"paper004 {link.removeprefix('paper004-')} {parties}", command, "paper004.csv", minutes, rows, full=full)
 
 
+def _ajax_keys(link: str, parties: str, minutes: float, full: bool = False) -> Step:
+    """Keys of ``ajax53`` over a link. ``parties``: comma-separated."""
+    rows = {"link": (link,), "parties": tuple(parties.split(","))}
+    return _step(f"ajax keys {link} {parties}", f"bench.decryption.ajax keys --link {link} --parties {parties}", "ajax.csv", minutes, rows, full=full)
+
+
 PINGS = tuple(f"rtt={ping},mbit=1000" for ping in (0, 1, 5, 10, 25, 50, 100))
 STEPS: tuple[Step, ...] = (
     # Paper 000
@@ -67,7 +73,11 @@ STEPS: tuple[Step, ...] = (
     _step("multikey", "bench.multikey", "multikey.csv", 6),
     _step("multikey full", "bench.multikey --full", "multikey.csv", 120, {"workload": ("W3all",)}, full=True),
     # Paper 002
-    _step("ajax keys", "bench.decryption.ajax keys", "ajax.csv", 5),
+    _ajax_keys("none", "3,5", 2),
+    _ajax_keys("lan", "3", 1),
+    _ajax_keys("none", "7,9,15,21", 20, full=True),
+    _ajax_keys("lan", "5,7,9,15,21", 30, full=True),
+    _ajax_keys("wan", "3,5,7,9,15,21", 60, full=True),
     _step("ajax decryptions", "bench.decryption.ajax decryptions", "ajax_decryption.csv", 5),
     # Paper 003
     _step("toprf", "bench.toprf", "toprf.csv", 9),
@@ -83,10 +93,12 @@ STEPS: tuple[Step, ...] = (
     _paper004("paper004-lan", "16", 60, full=True),
     _paper004("paper004-wan", "16", 90, full=True),
     _step("cnn", "keyquorum bench cnn --patience 15 --timeout 400", "bench/cnn.csv", 3, sweep=True),
-    _step("ghs transforms", "bench.ghs --what transform", "ghs.csv", 0.5, {"what": ("transform",)}),
+    _step("ghs transforms", "bench.ghs --what transform,transform-inverse", "ghs.csv", 0.5, {"what": ("transform", "transform-inverse")}),
+    _step("ghs decryption", "bench.ghs --what decryption-rounding,decryption-bits", "ghs.csv", 3, {"what": ("decryption-rounding", "decryption-bits")}),
     _step("ghs keys", "bench.ghs --what keys --noise cbd --link none", "ghs.csv", 3, {"what": ("keys",), "noise": ("cbd",), "link": ("none",)}),
-    _step("ghs keys gaussian", "bench.ghs --what keys --noise gaussian --link none", "ghs.csv", 9, {"what": ("keys",), "noise": ("gaussian",)}, full=True),
-    _step("ghs keys links", "bench.ghs --what keys --link paper004-lan,paper004-wan", "ghs.csv", 60, {"link": ("paper004-lan", "paper004-wan")}, full=True),
+    _step("ghs keys gaussian", "bench.ghs --what keys --noise gaussian --link none", "ghs.csv", 9, {"what": ("keys",), "noise": ("gaussian",), "link": ("none",)}, full=True),
+    _step("ghs keys links", "bench.ghs --what keys --link paper004-lan,paper004-wan", "ghs.csv", 60, {"what": ("keys",), "link": ("paper004-lan", "paper004-wan")}, full=True),
+    _step("peers", "bench.peers", "peers.csv", 5, full=True),
     # The table of threat models, and other tables of results/README.md
     _step("threat models", "keyquorum bench threat_models --patience 15 --timeout 400", "bench/threat_models.csv", 8, sweep=True),
     _step("keygen", "bench.keygen", "keygen.csv", 2.5, full=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from keyquorum.fhe.parameters import load as load_parameters
@@ -46,7 +47,7 @@ class OpenFhe(Peer):
     def pairs(self, setting: Setting) -> Iterator[Pair]:
         """Keys and decryption. OpenFHE chooses its primes: of its moduli of this ring the longest is taken that is not longer than ours."""
         parameters = load_parameters(setting.parameters)
-        numbers = (setting.parties, parameters.ring_degree, round(log2_q(parameters)), setting.runs)
+        numbers = (setting.parties, parameters.ring_degree, math.floor(log2_q(parameters)), setting.runs)
         found = peers.openfhe([parameters.scheme, *map(str, numbers)], TIMEOUT, setting.cores)
         with quorum(setting) as ours:
             theirs = {name: Spent() for name in ("keys", "encryption", "decryption")}

@@ -121,7 +121,7 @@ def share(
 def refresh_shares(folder: Folder, job: JobFile = None) -> None:
     """Replace the shares of all keys of a committee by new ones, and erase the old ones. Keys, public files and ciphertexts stay.
 
-    From now on t parties' old shares and t parties' new ones together give nothing. Pools are dropped, and shares for subsets are erased: fill and make them again.
+    Old shares of t parties and new ones of t parties together give nothing; a party that is corrupt meanwhile counts in both. Pools are dropped, and shares for subsets are erased: fill and make them again.
     Backups of before still hold the old shares: destroy them.
     """
     if job is not None:

@@ -37,7 +37,7 @@ RESULTS = {
     "beside GMPFHE (make bench-paper004)": ("table", "row", "method", "best", "parties"),
     "beside other libraries (make peers)": ("peer", "peer_version", "operation", "parameters", "ring_degree"),
     "multi-key BGV (make bench-multikey)": ("workload", "reading", "parameters", "gadget", "parties"),
-    "transforms and keys of GHS (make bench-ghs)": ("what", "parameters", "noise", "n", "link"),
+    "transforms, keys and decryption of GHS (make bench-ghs)": ("what", "parameters", "noise", "n", "link"),
     "published figures beside ours (keyquorum report --papers)": ("paper", "place", "cell", "quantity", "unit"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),
 }

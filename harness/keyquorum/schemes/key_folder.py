@@ -43,7 +43,7 @@ def check_made_by(committee: Committee, info: KeyInfo, folder: Path) -> None:
     """Refuses a key that another committee made, or holds now."""
     held = holding_of(folder, info)
     if held.shape != committee.shape:
-        raise KeyFileError(f"{folder}: this key was made by a committee with another protocol or size")
+        raise KeyFileError(f"{folder}: a committee with another protocol or size holds this key")
     if held.epoch and held.members != committee.digest.hex():
         raise KeyFileError(f"{folder}: in epoch {held.epoch} another committee holds this key: take the committee file of that epoch")
 

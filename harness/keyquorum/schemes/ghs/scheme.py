@@ -40,7 +40,7 @@ HEADER = 4096
 
 
 class GhsScheme(Scheme[GhsKeyInfo, GhsParameters, GhsRequest, GhsCiphertext]):
-    """Keys of BGV modulo cyclotomic polynomials."""
+    """BGV modulo cyclotomic polynomials: keys, encryption of bits, exact decryption."""
 
     texts = GhsTexts()
     names = ("ghs",)
