@@ -141,7 +141,8 @@ def test_shares_of_two_epochs_do_not_fit(tmp_path: Path) -> None:
     for path, data in saved.items():
         path.write_bytes(data)
         path.chmod(0o600)
-    (committee.party_folder(4) / "epoch.json").unlink()
+    for name in ("epoch.json", "epochs.journal"):
+        (committee.party_folder(4) / name).unlink()
 
     def compared(context: PartyContext) -> None:
         compare_key(context, committee.key_folder(context.party, "key"), info)

@@ -4,6 +4,10 @@ An *epoch* of a committee is one sharing of each of its keys. A change passes ev
 new member votes, and who has all votes commits. A two-phase commit blocks if one participant never returns (Gray 1978; Skeen 1981). Here the others *freeze* instead: a frozen participant
 promises not to commit alone, and when all but the lost ones have frozen, they give the change up.
 
+Members that sign anything cannot destroy the key, however many they are. An honest party erases old shares only after all new members signed that they committed, so all honest ones among them did.
+An honest party that signed this keeps its new shares, also if it goes back to the old epoch, and comes forward again when it sees the statements of all. With t of n ≥ 2t + 1 corrupt, no honest party gives
+up unless somebody refused or an honest party froze: at most t may be named as lost, so a proof has statements of n − t > t. Corrupt members can delay a change, and block erasure.
+
 This module has no input or output. :mod:`keyquorum.parties.epochs` stores what it decides, and a test searches all states of small committees with these functions.
 """
 
@@ -44,19 +48,20 @@ class Stage(StrEnum):
 
 
 DROPPED = (Stage.REFUSED, Stage.GIVEN_UP)
-"""Stages of a participant that has no shares of the new epoch any more."""
+"""Stages of a participant in the old epoch. It has no shares of the new one any more, unless it had committed (:func:`drops_new`)."""
 ENDED = (*DROPPED, Stage.ERASED)
-"""Stages after which nothing follows."""
+"""Stages after which nothing follows, but that one who had committed and went back may come forward again."""
 DECIDED = (*DROPPED, Stage.COMMITTED, Stage.ERASED)
 """Stages of a participant that knows how the change ended."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Who takes part: members of the old committee, and of the new one. Who is in both has one identity in both."""
+    """Who takes part: members of the old committee, and of the new one. Who is in both has one identity in both. ``thresholds``: how many corrupt members each tolerates."""
 
     old: frozenset[Who]
     new: frozenset[Who]
+    thresholds: tuple[int, int]
 
     @property
     def everybody(self) -> frozenset[Who]:
@@ -66,10 +71,12 @@ class Roles:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a participant signed. ``lost``: whom it named when it froze; it freezes at most once, and what it signed then is never taken back."""
+    """What a participant signed. ``lost``: whom it named when it froze; it freezes at most once, and what it signed then is never taken back.
+    ``kept``: it committed at some time, so others may have erased old shares, and it keeps its new ones."""
 
     stage: Stage = Stage.WAITING
     lost: frozenset[Who] = NOBODY
+    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,9 +99,18 @@ def all_voted(roles: Roles, seen: Seen) -> bool:
     return roles.new <= seen.voted
 
 
+def may_name(roles: Roles, who: Who, lost: frozenset[Who]) -> bool:
+    """Whether a participant may name these as lost: of each committee at most as many as may be corrupt, and not itself.
+
+    Then more than t of a committee with n ≥ 2t + 1 must freeze, among them an honest one. With n < 2t + 1 (additive shares) no bound does this: there all are taken to follow the protocol."""
+    old, new = roles.thresholds
+    return bool(lost) and lost <= roles.everybody - {who} and len(lost & roles.old) <= old and len(lost & roles.new) <= new
+
+
 def is_given_up(roles: Roles, seen: Seen) -> bool:
     """Whether the change cannot succeed: somebody refused, or all but the lost ones have frozen for the same ones. That somebody says it gave up proves nothing alone."""
-    return bool(seen.refused) or any(all(seen.frozen.get(who) == lost for who in roles.everybody - lost) for lost in set(seen.frozen.values()))
+    frozen = {who: lost for who, lost in seen.frozen.items() if may_name(roles, who, lost)}
+    return bool(seen.refused) or any(all(frozen.get(who) == lost for who in roles.everybody - lost) for lost in set(frozen.values()))
 
 
 def may_freeze(roles: Roles, seen: Seen, lost: frozenset[Who]) -> bool:
@@ -106,11 +122,11 @@ def nobody_gives_up(roles: Roles, seen: Seen, me: Who, lost: frozenset[Who]) -> 
     """Whether a thawed participant may commit: nobody can have given up, nor ever will.
 
     Either all others thawed or committed. Or one that ``me`` did not name as lost committed and never froze: then nobody has the statements of all but the lost ones, whoever they are."""
-    return seen.thawed | seen.committed | {me} >= roles.everybody or bool(seen.direct - lost - {me})
+    return seen.thawed | seen.committed | {me} >= roles.everybody or bool(seen.direct - seen.frozen.keys() - lost - {me})
 
 
 def may_erase(roles: Roles, seen: Seen) -> bool:
-    """Whether all new members have committed, so that nobody needs the old shares."""
+    """Whether all new members have committed. Then nobody needs the old shares, and the new epoch holds, whatever else somebody signed: no honest one has erased its new shares, or will."""
     return roles.new <= seen.committed
 
 
@@ -118,14 +134,17 @@ def decide(roles: Roles, me: Who, mine: Standing, seen: Seen) -> Standing:
     """The next standing of a participant after what it has seen; the same one if nothing follows. The steps that somebody orders are :func:`vote`, :func:`refuse`,
     :func:`freeze` and :func:`erase`."""
     stage = mine.stage
-    if stage in ENDED:
+    if stage == Stage.GIVEN_UP and mine.kept and may_erase(roles, seen):
+        return replace(mine, stage=Stage.COMMITTED)
+    if stage in ENDED or (stage == Stage.COMMITTED and may_erase(roles, seen)):
         return mine
     promised = stage in (Stage.THAWED, Stage.COMMITTED)
     if is_given_up(roles, seen) and (seen.refused or seen.given_up or not promised):
         return replace(mine, stage=Stage.GIVEN_UP)
     if stage == Stage.COMMITTED or not all_voted(roles, seen):
         return mine
-    return replace(mine, stage=_with_all_votes(roles, me, mine, seen))
+    after = _with_all_votes(roles, me, mine, seen)
+    return replace(mine, stage=after, kept=after == Stage.COMMITTED)
 
 
 def _with_all_votes(roles: Roles, me: Who, mine: Standing, seen: Seen) -> Stage:
@@ -134,6 +153,11 @@ def _with_all_votes(roles: Roles, me: Who, mine: Standing, seen: Seen) -> Stage:
     if mine.stage == Stage.THAWED and not nobody_gives_up(roles, seen, me, mine.lost):
         return Stage.THAWED
     return Stage.COMMITTED
+
+
+def drops_new(standing: Standing) -> bool:
+    """Whether a participant erases its new shares: it dropped the epoch, and never signed that it committed."""
+    return standing.stage in DROPPED and not standing.kept
 
 
 def vote(roles: Roles, me: Who, mine: Standing) -> Standing:
@@ -162,6 +186,8 @@ def freeze(roles: Roles, me: Who, mine: Standing, seen: Seen, lost: frozenset[Wh
         return refuse(roles, me, mine)
     if mine.stage not in (Stage.WAITING, Stage.VOTED):
         raise EpochError(f"this party has {mine.stage} already: keyquorum epoch status says what follows")
+    if not may_name(roles, me, lost):
+        raise EpochError(f"{len(lost)} lost participants are more than a committee tolerates, so the others cannot give up: bring one of them back")
     if not may_freeze(roles, seen, lost):
         raise EpochError(
             "the votes of the lost parties are here, so nobody needs to give up: keyquorum epoch commit, as soon as all other votes are here"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import time
 from pathlib import Path
 
 from .checkpoints import reached
 
 CHECKSUM_DIGITS = 32
+PATIENCE, PAUSE = 10.0, 0.02
+"""Seconds that a writer waits for another one, which has a line to write, and seconds between two tries."""
 
 
 def checksum(label: str, text: str) -> str:
@@ -34,11 +38,13 @@ def whole_lines(label: str, data: bytes) -> tuple[list[str] | None, bytes]:
 
 
 def append(path: Path, label: str, text: str, checkpoint: str) -> None:
-    """Appends a line and syncs it; the file is made if it is missing (mode 0600). What a crash left of a line is cut off before. ``checkpoint``: begins the names of points at which tests stop."""
+    """Appends a line and syncs it; the file is made if it is missing (mode 0600). What a crash left of a line is cut off before. Writers wait
+    for one another; raises BlockingIOError after :data:`PATIENCE` seconds. ``checkpoint``: begins the names of points at which tests stop."""
     line = to_line(label, text)
     made = not path.exists()
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        _lock(file)
         size = os.fstat(file).st_size
         kept = os.pread(file, size, 0).rpartition(b"\n")[:2]
         end = len(b"".join(kept))
@@ -63,6 +69,18 @@ def append(path: Path, label: str, text: str, checkpoint: str) -> None:
         finally:
             os.close(folder)
     reached(f"{checkpoint}/durable")
+
+
+def _lock(file: int) -> None:
+    """Locks an open journal, until it is closed: the end that one writer measures must not move, and is not torn."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= until:
+                raise BlockingIOError(error.errno, "in use by another process: wait until it ends, or end it") from None
+            time.sleep(PAUSE)
 
 
 def _write_at(file: int, data: bytes, place: int) -> None:

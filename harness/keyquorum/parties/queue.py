@@ -2,7 +2,7 @@
 
 The lock is on ``job.lock`` in the folder of the party. A local run takes the locks of all parties, in their order, before it starts any of them,
 and the processes of the parties inherit the locks. ``keyquorum serve`` holds the lock only while it connects: afterwards jobs can run at the
-same time.
+same time. It holds ``serve.lock`` as long as it runs. A job that changes shares takes both (:func:`unserved`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CommitteeError
 from keyquorum.model.locks import FileLock, Say, say_on_stderr
 from keyquorum.model.plain import Json
 
 FILE = "job.lock"
+SERVE_FILE = "serve.lock"
 PATIENCE = 600.0
 """Seconds that a local run waits for the jobs before it."""
 
@@ -23,6 +25,11 @@ PATIENCE = 600.0
 def job_lock(committee: Committee, party: int, what: str) -> FileLock:
     """The lock of a party, not taken yet."""
     return FileLock(committee.party_folder(party) / FILE, what)
+
+
+def serve_lock(committee: Committee, party: int, what: str) -> FileLock:
+    """The lock that a daemon of a party holds from its start to its end, not taken yet."""
+    return FileLock(committee.party_folder(party) / SERVE_FILE, what, remove=True)
 
 
 def describe_job(job: Json) -> str:
@@ -43,6 +50,26 @@ def hold(committee: Committee, parties: Sequence[int], job: Json, patience: floa
             lock.wait(until, f"party {committee.number_of(party)} of {committee.folder}", say)
             taken.append(lock)
         yield taken
+    finally:
+        for lock in taken:
+            lock.release()
+
+
+@contextmanager
+def unserved(committee: Committee, parties: Sequence[int], what: str) -> Iterator[None]:
+    """Keeps daemons of parties of this host from starting. Raises CommitteeError at once if one runs. ``what``: the work, which the daemons' error names."""
+    taken = list[FileLock]()
+    try:
+        for party in sorted(parties):
+            if not committee.party_folder(party).is_dir():  # a party of another host
+                continue
+            lock = serve_lock(committee, party, what)
+            if not lock.take():
+                raise CommitteeError(
+                    f"party {committee.number_of(party)} of {committee.folder} serves {lock.holder()}: stop keyquorum serve there, then try again"
+                )
+            taken.append(lock)
+        yield
     finally:
         for lock in taken:
             lock.release()

@@ -34,6 +34,7 @@ from keyquorum.model.errors import PoolError, PoolLost, PoolUnwritable
 from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.protocols import named
+from keyquorum.parties.epochs.erasure import erase_files
 from keyquorum.sharing.variants import Preprocessing, Section
 
 from .pool_list import Chunk, ChunkList, read_pool
@@ -492,13 +493,20 @@ def pool_status(folder: Path) -> tuple[int, int]:
     return found.chunks.items, claim.used
 
 
+def require_unused(folder: Path) -> None:
+    """Raises PoolError if a process uses a pool."""
+    if (folder / "pool.lock").exists():
+        os.close(_locked(folder))
+
+
 def drop_pool(folder: Path) -> None:
-    """Deletes a pool that no process uses."""
+    """Deletes a pool that no process uses. Its items, which are secret, are overwritten before."""
     if not folder.is_dir():
         raise PoolError(f"{folder}: no pool here")
     lock = _locked(folder)
     try:
         (folder / "pool.json").unlink(missing_ok=True)  # first: without it nothing of the rest counts
+        erase_files(sorted(folder.glob("chunk-*")))
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)

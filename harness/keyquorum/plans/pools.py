@@ -44,8 +44,8 @@ from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.variants import Destination, Preprocessing, PreprocessingKind, Variant, join_slices
 
-from .pool_list import Chunk
-from .pool_store import Claim, PoolStore, drop_pool
+from .pool_list import Chunk, read_pool
+from .pool_store import Claim, PoolStore, drop_pool, require_unused
 
 Words = NDArray[np.uint64]
 CHUNK = 4096
@@ -184,9 +184,33 @@ def pools_folder(committee: Committee, party: int) -> Path:
     return committee.party_folder(party) / "pools"
 
 
-def drop_pools(committee: Committee, party: int) -> None:
-    """Removes all pools of a party, when its shares change: their masks would join shares of two epochs. Raises PoolError for one that is in use."""
+def require_unused_pools(committee: Committee, party: int) -> None:
+    """Raises PoolError if a process uses a pool of a party."""
     for folder in sorted(path for path in pools_folder(committee, party).glob("*") if path.is_dir()):
+        require_unused(folder)
+
+
+def old_pools(committee: Committee, party: int) -> list[Path]:
+    """Folders of a party's pools of another epoch than its own, and of pools of which a crash left items alone. Raises EpochError."""
+    here = read_epoch(committee.party_folder(party)).name
+    folders = sorted(path for path in pools_folder(committee, party).glob("*") if path.is_dir())
+    return [folder for folder in folders if not _is_of(folder, here)]
+
+
+def _is_of(folder: Path, epoch: str) -> bool:
+    """Whether a pool is of an epoch. One whose list is damaged is of none; without a list also one that has items."""
+    try:
+        found = read_pool(folder)
+    except PoolError:
+        return False
+    return next(folder.glob("chunk-*"), None) is None if found is None else found.kind.get("epoch", "") == epoch
+
+
+def drop_pools(committee: Committee, party: int, leaves: bool = False) -> None:
+    """Erases a party's pools of other epochs than its own, when its shares have changed: their masks would join shares of two epochs. Of a party that ``leaves``
+    the committee, all. Raises PoolError for one that is in use."""
+    folders = [path for path in pools_folder(committee, party).glob("*") if path.is_dir()] if leaves else old_pools(committee, party)
+    for folder in sorted(folders):
         drop_pool(folder)
 
 
@@ -247,7 +271,8 @@ class ClaimedItems:
 class Pool:
     """One member's part of a pool. All members open it, fill it, use it and close it in step."""
 
-    def __init__(self, context: PartyContext, group: RoundingGroup, variant: PreprocessingKind) -> None:
+    def __init__(self, context: PartyContext, group: RoundingGroup, variant: PreprocessingKind, epoch: str | None = None) -> None:
+        """Opens the pool. ``epoch``: name of the epoch of the shares that the caller has loaded; None: of the party, for callers that hold its job lock."""
         if not isinstance(group.backend, Embedded):
             raise PoolError("pools need the embedded engine: leave out --backend")
         committee = context.committee
@@ -262,9 +287,10 @@ class Pool:
         }  # fmt: skip
         if PROTOCOLS[group.pool_protocol].macs:
             kind["tests of MAC keys"] = True
-        epoch = read_epoch(committee.party_folder(context.party))
-        if epoch.number:
-            kind["epoch"] = epoch.name  # masks of another epoch would join shares of both
+        if epoch is None:
+            epoch = read_epoch(committee.party_folder(context.party)).name
+        if epoch:
+            kind["epoch"] = epoch  # masks of another epoch would join shares of both
         self.name = pool_name(committee, variant)
         self._names = [committee.number_of(number) for number in group.members]
         """Numbers of the members in the whole committee, for messages."""

@@ -13,6 +13,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.schemes.key_folder import check_made_by, load_shares
 from keyquorum.schemes.prf.key import AES, PrfKeyInfo, load_prf_key
+from keyquorum.schemes.subset_keys import compare_key
 from keyquorum.schemes.tfhe.encryption import encrypt_shared_bits, round_keys_file
 from keyquorum.schemes.tfhe.key import TFHE_KEYS, TfheKeyInfo, sharing_of
 
@@ -38,8 +39,9 @@ def encrypt_job(context: PartyContext, job: Json) -> Json:
     """The job ``toprf_encrypt``: the round keys of the PRF key ``key``, encrypted under the key ``tfhe``. Each party writes the same file into the folder of ``tfhe``."""
     committee, me = context.committee, context.party
     prf, tfhe = _keys(committee, me, job)
-    context.session.compare("keys", hashlib.sha256(prf.digest + tfhe.digest).digest())
     folder = committee.key_folder(me, job["tfhe"])
+    compare_key(context, committee.key_folder(me, job["key"]), prf)
+    compare_key(context, folder, tfhe)
     with context.phase("round keys"):
         [bits] = load_shares(committee.key_folder(me, job["key"]), prf, me)
         with wiped_on_failure(bits):

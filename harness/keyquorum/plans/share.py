@@ -24,7 +24,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.programs.signatures import lisss_share
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo, SecretVector
-from keyquorum.schemes.subset_keys import load_key_as
+from keyquorum.schemes.subset_keys import compare_key, load_key_as
 from keyquorum.schemes.subset_shares import (
     SubsetSharing,
     check_subsets,
@@ -59,7 +59,7 @@ def _info(committee: Committee, party: int, job: Json) -> KeyInfo:
 def share_job(context: PartyContext, job: Json) -> Json:
     """The job ``share``: shares of the key ``key`` for all subsets of ``members`` parties."""
     info, folder = _info(context.committee, context.party, job), context.committee.key_folder(context.party, job["key"])
-    context.session.compare("key", info.digest)
+    compare_key(context, folder, info)
     sharing = SubsetSharing(info.key_id, context.session.toss(16).hex(), job["members"])
     remove_unpublished(folder, info)
     shares = load_shares(folder, info, context.party, len(shared_vectors(info)))

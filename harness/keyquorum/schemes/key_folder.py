@@ -32,6 +32,7 @@ from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.epochs.record import read_epoch
 from keyquorum.schemes import scheme_named
 from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.keys import K, KeyInfo
@@ -195,7 +196,7 @@ class NewKey:
 
     def __init__(self, context: PartyContext, key: str) -> None:
         committee, self._session, self._key = context.committee, context.session, key
-        self._target = committee.key_folder(context.party, key)
+        self._target, self._party_folder = committee.key_folder(context.party, key), committee.party_folder(context.party)
         self._making = committee.party_folder(context.party) / MAKING / key
         self._claim = FileLock(self._making.parent / f".{key}.claim", f"key generation of {key!r}", remove=True)
         self.folder = self._making / secrets.token_hex(8)
@@ -220,6 +221,11 @@ class NewKey:
             raise KeyFileError(f"{self._target}: there is a key of this name already: choose another name")
         if self._target.exists() and any(self._target.iterdir()):
             raise KeyFileError(f"{self._target}: there are files without a key (no key.json): move them away, or choose another name")
+        here = read_epoch(self._party_folder)
+        if self._key in here.keys:  # its entry says which shares count, and which may be erased
+            raise KeyFileError(
+                f"{self._target}: epoch {here.number} of this party has a key of this name: choose another name, or restore the folder of that key from a backup"
+            )
 
     def publish(self) -> None:
         """From now on the key counts."""

@@ -32,11 +32,10 @@ from keyquorum.model.errors import (
     PoolTooSmall,
     PoolUnwritable,
 )
-from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.queue import job_lock
+from keyquorum.parties.queue import job_lock, serve_lock
 from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import collect_garbage_less, open_session, reason_of
 from keyquorum.plans.pool_variants import pool_group
@@ -63,6 +62,8 @@ from .signals import Signals
 from .snapshot import Snapshot, SnapshotCollector
 
 LONGEST_PATIENCE = 86400.0
+SERVES = "key "
+"""Begins what a daemon says of itself in its lock. Changes of shares hold the same lock."""
 UNBOUNDED = 1 << 62
 """Items that are left where nothing is taken from a pool."""
 TICK = 0.5
@@ -89,7 +90,7 @@ class Daemon:
         self._number = committee.number_of(party)
         """Of this party, for people and files: a subset numbers its members from 0."""
         self._audit_path = own.audit or committee.party_folder(party) / AUDIT_LOG
-        self._lock = FileLock(committee.party_folder(party) / "serve.lock", f"key {service.key}", remove=True)
+        self._lock = serve_lock(committee, party, f"{SERVES}{service.key}")
         self._waits_for = ""
         self.connection = Connection(committee.number_of)
         self._running: list[str] = []
@@ -104,9 +105,7 @@ class Daemon:
         """Requests that a member lacked when they were last proposed, with the time of the first proposal."""
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers", log)
         if committee.party_folder(party).is_dir() and not self._lock.take():
-            raise CommitteeError(
-                f"party {self._number} of {committee.folder} serves already, {self._lock.holder()}{_address_text(committee, party)}: stop that one first, or ask it"
-            )
+            raise CommitteeError(f"party {self._number} of {committee.folder} {_busy_text(committee, party, self._lock.holder())}")
         try:
             self._record = record_of(committee, party)
             prepare()
@@ -200,7 +199,7 @@ class Daemon:
 
     def run(self) -> None:
         """Serves until stopped. Connects again, with a line in the log, when a party is gone, broke the protocol, or was started with other options
-        or another key, or while the disk takes nothing. Raises errors that do not pass: a pool that is not safe to use (where none is kept, else it is made anew), or a damaged file. Where products are verified also a failed check, and the last session that may
+        or another key, or while the disk takes nothing. Raises errors that do not pass: an epoch that is not of the loaded shares, a pool that is not safe to use (where none is kept, else it is made anew), or a damaged file. Where products are verified also a failed check, and the last session that may
         break off (:data:`.MOST_SESSIONS`): every session is another try for who cheats. The party does not start again then until its operator removes the record."""
         try:
             while not self._stop.is_set():
@@ -247,8 +246,9 @@ class Daemon:
             self.connection.down(f"party {self._number} waits for {holder}")
             return None
         self._waits_for = ""
-        self.connection.begins()
         try:
+            self.served_key.require_epoch()
+            self.connection.begins()
             return open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience), self._while_connecting)
         finally:
             lock.release()
@@ -291,7 +291,7 @@ class Daemon:
             context.backend.open_kept(*self.served_key.sharing, self.committee.threshold)  # all parties take part here, later only those that round
             variant = self.served_key.variant
             if group.member and variant is not None:
-                pool = agreed_pool(context, group, variant, self._pool_lost if self.service.keep else None, self._log)
+                pool = agreed_pool(context, group, variant, self._pool_lost if self.service.keep else None, self._log, self.served_key.epoch)
                 self._pool_lost = False
             self.requests.left = self._left(pool)
             self.metrics.connected.set(1)
@@ -473,6 +473,13 @@ class Daemon:
 def _receiver(key: str) -> str:
     """Who sent a request."""
     return key.partition("/")[0]
+
+
+def _busy_text(committee: Committee, party: int, holder: str) -> str:
+    """What the holder of a party's serve lock does, and the cure."""
+    if holder.startswith(SERVES):
+        return f"serves already, {holder}{_address_text(committee, party)}: stop that one first, or ask it"
+    return f"is busy with {holder}: try again when that has ended"
 
 
 def _address_text(committee: Committee, party: int) -> str:

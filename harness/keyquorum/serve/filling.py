@@ -38,12 +38,14 @@ FIRST_WAIT, LONGEST_WAIT = 5.0, 60.0
 """Seconds until a pool that cannot grow is tried again, at first and at most."""
 
 
-def agreed_pool(context: PartyContext, group: RoundingGroup, variant: PreprocessingKind, lost: bool | None, log: Callable[[str], None]) -> Pool:
+def agreed_pool(
+    context: PartyContext, group: RoundingGroup, variant: PreprocessingKind, lost: bool | None, log: Callable[[str], None], epoch: str
+) -> Pool:
     """The pool of a member, on which all have agreed; every member calls this. ``lost``: whether it turned out to be lost in the last session; None: no pool is made, so
-    one that is lost is left to the operators, and raises PoolLost.
+    one that is lost is left to the operators, and raises PoolLost. ``epoch``: of the loaded shares.
 
     All members find the same in the reports of all, so all drop their pools, or none does. One that dies before it does so finds other pools than the others have, and all drop theirs again."""
-    pool = _opened(context, group, variant, lost, log)
+    pool = _opened(context, group, variant, lost, log, epoch)
     try:
         try:
             pool.agree("serve")
@@ -59,16 +61,18 @@ def agreed_pool(context: PartyContext, group: RoundingGroup, variant: Preprocess
     return pool
 
 
-def _opened(context: PartyContext, group: RoundingGroup, variant: PreprocessingKind, lost: bool | None, log: Callable[[str], None]) -> Pool:
+def _opened(
+    context: PartyContext, group: RoundingGroup, variant: PreprocessingKind, lost: bool | None, log: Callable[[str], None], epoch: str
+) -> Pool:
     """The pool on this disk; an empty one in place of one that cannot be used."""
     try:
-        pool = Pool(context, group, variant)
+        pool = Pool(context, group, variant, epoch)
     except PoolLost as error:
         if lost is None:
             raise
         log(f"the pool {pool_name(context.committee, variant)} of this party is dropped: {error.reason}")
         drop_pool(pools_folder(context.committee, context.party) / pool_name(context.committee, variant))
-        return Pool(context, group, variant)
+        return Pool(context, group, variant, epoch)
     try:
         if lost is not None:
             pool.store.require_files()

@@ -21,11 +21,8 @@ from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, is_hex, json_loads
 
 from .erasure import erase_files, old_files, remove_empty
-from .record import RECORDS, Epoch, Record, read_epoch, shares_name, write_epoch
+from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, parse_epoch, read_epoch, shares_name, write_epoch
 from .statements import SIGNED, Statements, checked, read_votes, signed
-
-JOURNAL = "epochs.journal"
-"""File in a party's folder."""
 
 
 def journal_label(who: Who) -> str:
@@ -105,10 +102,11 @@ class Change:
 
     @staticmethod
     def last(committee: Committee, party: int) -> Change | None:
-        """The newest change of this party's journal, as it is on the disk; None if there is none."""
+        """The change that this party proposed last, as it is on the disk; None if there is none. Later lines may be of an older change, as of its erasure."""
         folder = committee.party_folder(party)
         lines = read_journal(folder / JOURNAL, committee.parties[party].fingerprint)
-        return Change(committee, party, Record.load(folder, lines[-1]["epoch"])) if lines else None
+        proposed = [line["epoch"] for line in lines if line["own"] and line["said"]["kind"] == Stage.WAITING]
+        return Change(committee, party, Record.load(folder, proposed[-1])) if proposed else None
 
     @staticmethod
     def unfinished(committee: Committee, party: int) -> Change | None:
@@ -138,20 +136,53 @@ class Change:
                 said = checked(self.record, line["said"], str(path))
                 self._statements.add(said)
                 if line["own"]:
-                    self.standing = Standing(stage, self.standing.lost or (frozenset(said.lost) if stage == Stage.FROZEN else rules.NOBODY))
+                    lost = self.standing.lost or (frozenset(said.lost) if stage == Stage.FROZEN else rules.NOBODY)
+                    self.standing = Standing(stage, lost, self.standing.kept or stage == Stage.COMMITTED)
             elif line["own"]:
                 self.standing = replace(self.standing, stage=stage)
 
     def repair(self) -> None:
-        """Finishes what a crash cut off: a commit whose line is missing, or shares of a dropped epoch that are still there. Not while another process has the change open."""
+        """Finishes what a crash cut off: a commit whose line is missing, the way back to the old epoch, or shares of a dropped epoch that are still there. An ``epoch.json`` that is missing, damaged or
+        older than the journal is made again. Not while another process has the change open."""
         votes = self.party_folder / RECORDS / f"{self.record.name}.votes"
         if votes.exists() and not self._statements.votes():
             for vote in read_votes(self.record, votes.read_bytes(), str(votes)):
                 self._hear(vote.to_json(), str(votes))
+        self._repair_epoch()
         if read_epoch(self.party_folder).name == self.record.name and self.standing.stage in (Stage.VOTED, Stage.THAWED):
-            self._sign(replace(self.standing, stage=Stage.COMMITTED))
+            self._sign(replace(self.standing, stage=Stage.COMMITTED, kept=True))
         if self.standing.stage in DROPPED:
+            self._go_back()
+        if rules.drops_new(self.standing):
             self._drop()
+
+    def _repair_epoch(self) -> None:
+        if self.me not in self.record.roles.new:
+            return
+        path = self.party_folder / EPOCH_FILE
+        try:
+            here = parse_epoch(path) if path.exists() else None
+        except EpochError:
+            here = None
+        committed = self.standing.stage in (Stage.COMMITTED, Stage.ERASED)
+        if committed and (here is None or here.name == self.record.previous):
+            votes = self.party_folder / RECORDS / f"{self.record.name}.votes"
+            if not self._statements.votes():
+                raise EpochError(f"{votes}: missing, so {path} cannot be made again: copy the votes from another party")
+            write_epoch(self.party_folder, self._epoch(self._before()))
+        elif not committed and here is None and self.record.number > 1:
+            write_epoch(self.party_folder, self._before())
+
+    def _epoch(self, before: Epoch) -> Epoch:
+        record = self.record
+        return Epoch(record.number, record.name, record.new["digest"], record.keys, before.without_past())
+
+    def _before(self) -> Epoch:
+        """The epoch before this change, by its record. Raises EpochError if the record is missing."""
+        if self.record.number == 1:
+            return Epoch()
+        before = Record.load(self.party_folder, self.record.previous)
+        return Epoch(before.number, before.name, before.new["digest"], before.keys)
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -194,7 +225,7 @@ class Change:
 
     def hear(self, data: bytes, where: str = "a party's statements") -> None:
         """Takes what another participant showed. Every signature is verified, and new statements are on the disk before they count. Raises EpochError for what is damaged, of another change, or contradicts
-        what is known; then nothing of ``data`` after it is taken."""
+        what is known, after all that is proper is taken: no corrupt participant can keep statements of others from being heard."""
         try:
             said = json_loads(data)
             name, statements = said["epoch"], list(said["statements"])
@@ -204,8 +235,19 @@ class Change:
             raise EpochError(
                 f"{where}: statements of the change to epoch {str(name)[:32]!r}, and this is {self.record.name}: bring those of this one"
             )
+        known, errors = self.contradictions(), list[EpochError]()
         for statement in statements:
-            self._hear(statement, where)
+            try:
+                self._hear(statement, where)
+            except EpochError as error:
+                errors.append(error)
+        errors += [EpochError(f"{where}: {line}") for line in self.contradictions() if line not in known]
+        if errors:
+            raise errors[0]
+
+    def contradictions(self) -> list[str]:
+        """A line for each participant that is known to have contradicted itself."""
+        return self._statements.contradictions()
 
     def _hear(self, data: Json, where: str) -> None:
         statement = checked(self.record, data, where)
@@ -223,18 +265,23 @@ class Change:
         """Does all that follows from what is known: commits, thaws, or drops the new epoch; returns the stage."""
         while True:
             after = rules.decide(self.record.roles, self.me, self.standing, self._statements.seen)
-            if after == self.standing:
-                return after.stage
+            forward = self.standing.stage == Stage.GIVEN_UP and after.stage == Stage.COMMITTED
+            if after == self.standing or (forward and not self._is_newest()):
+                return self.standing.stage
             if after.stage == Stage.COMMITTED:
                 self._commit()
-            was = self.standing.stage
             if after.stage in (Stage.THAWED, Stage.COMMITTED):
                 self._keep_votes()
-            if after.stage in DROPPED and was == Stage.COMMITTED:
-                self._go_back()
             self._sign(after)
             if after.stage in DROPPED:
+                self._go_back()
+            if rules.drops_new(after):
                 self._drop()
+
+    def _is_newest(self) -> bool:
+        """Whether this party proposed no other change since. With a later proposal it promised to stay in the old epoch until that change ends."""
+        newest = Change.last(self._committee, self._party)
+        return newest is None or newest.record.name == self.record.name
 
     def check_erasable(self) -> Standing:
         """The standing after the erasure. Raises EpochError while somebody may need the old shares, or a later change is under way."""
@@ -268,7 +315,15 @@ class Change:
     def old_files(self) -> list[Path]:
         """Files with this party's shares of the keys that are not of the new epoch; of a member that leaves, all."""
         keep = frozenset({self.record.name}) if self.me in self.record.roles.new else frozenset[str]()
+        keep |= self._kept_later()
         return list(old_files(self.party_folder, self.record.keys, keep))
+
+    def _kept_later(self) -> frozenset[str]:
+        """Later changes from which this party went back: their shares stay until a change from the same epoch has ended, since others may have erased theirs of that epoch."""
+        lines = read_journal(self.party_folder / JOURNAL, self.me)
+        names = {line["epoch"] for line in lines if line["own"] and line["said"]["kind"] == Stage.COMMITTED}
+        later = [Change(self._committee, self._party, Record.load(self.party_folder, name)) for name in names - {self.record.name}]
+        return frozenset(c.record.name for c in later if c.standing.stage == Stage.GIVEN_UP and c.record.number > self.record.number)
 
     # -- the disk -----------------------------------------------------------------------------------------------------
 
@@ -297,14 +352,14 @@ class Change:
         self._keep_votes()
         here = read_epoch(self.party_folder)
         if self.me in self.record.roles.new and here.name != self.record.name:
-            record = self.record
-            write_epoch(self.party_folder, Epoch(record.number, record.name, record.new["digest"], record.keys, here.without_past()))
+            write_epoch(self.party_folder, self._epoch(here))
             reached("epoch/switched")
 
     def _go_back(self) -> None:
+        """Returns to the epoch before, after the line ``given-up``. The new shares stay: if all committed, the party comes forward again."""
         here = read_epoch(self.party_folder)
-        if here.name == self.record.name and here.before is not None:
-            write_epoch(self.party_folder, here.before)
+        if here.name == self.record.name:
+            write_epoch(self.party_folder, here.before or self._before())
             reached("epoch/back")
 
     def _drop(self) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import sync_folder
+from keyquorum.model.plain import Json, json_loads
 
 from .record import shares_name
 
@@ -29,11 +30,23 @@ class Unerased:
     age: float
 
 
-def old_files(party_folder: Path, keys: Iterable[str], keep: frozenset[str]) -> Iterator[Path]:
-    """Files with shares of these keys that are not of an epoch (name) in ``keep``; the empty name keeps what lies in the keys' own folders."""
+def is_another_key(folder: Path, held: Json) -> bool:
+    """Whether the folder of a key has another key than this entry of an epoch (``key_id``): one that was made later and has the name. Metadata that is damaged says nothing."""
+    try:
+        found = json_loads((folder / "key.json").read_text())["key_id"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return "key_id" in held and found != held["key_id"]
+
+
+def old_files(party_folder: Path, keys: Mapping[str, Json], keep: frozenset[str]) -> Iterator[Path]:
+    """Files with shares of these keys (entries of an epoch) that are not of an epoch (name) in ``keep``; the empty name keeps what lies in the keys' own folders.
+    Nothing of a folder that has another key."""
     kept = {shares_name(name) for name in keep if name}
-    for key in keys:
+    for key, held in keys.items():
         folder = party_folder / "keys" / key
+        if is_another_key(folder, held):
+            continue
         for inner in sorted(folder.glob(shares_name("*"))):
             if inner.name not in kept and inner.is_dir():
                 yield from sorted(path for path in inner.rglob("*") if path.is_file() or path.is_symlink())
@@ -43,7 +56,7 @@ def old_files(party_folder: Path, keys: Iterable[str], keep: frozenset[str]) -> 
                     yield from sorted(p for p in found.rglob("*") if p.is_file()) if found.is_dir() else [found]
 
 
-def unerased(party_folder: Path, keys: Iterable[str], keep: frozenset[str]) -> list[Unerased]:
+def unerased(party_folder: Path, keys: Mapping[str, Json], keep: frozenset[str]) -> list[Unerased]:
     """The same with their ages."""
     now = time.time()
     return [Unerased(path, max(0.0, now - path.lstat().st_mtime)) for path in old_files(party_folder, keys, keep)]

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
-from keyquorum.model.epoch import NAME_DIGITS, Roles
+from keyquorum.model.epoch import NAME_DIGITS, Roles, Stage, Who
 from keyquorum.model.errors import CommitteeError, EpochError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads, read_text
 
 FORMAT = 1
 EPOCH_FILE = "epoch.json"
+JOURNAL = "epochs.journal"
+"""File in a party's folder."""
 RECORDS = "epochs"
 """Folder of a party with the records and votes of all changes. They are public, and kept: with them a party that missed the end of a change finishes it, also years later."""
-_RESTORE = "restore it from a backup of this party"
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,29 @@ def checked_keys(data: Json) -> Json:
 
 
 def read_epoch(party_folder: Path) -> Epoch:
-    """The epoch of a party. Raises EpochError for a damaged file."""
+    """The epoch of a party. Raises EpochError for a damaged file, and for one that is missing after a commit: the shares of epoch 0 are old then."""
     path = party_folder / EPOCH_FILE
-    if not path.exists():
-        return Epoch()
-    return parse_epoch(path)
+    if path.exists():
+        return parse_epoch(path)
+    if _has_committed(party_folder):
+        raise EpochError(f"{path}: missing, and {JOURNAL} beside it says that this party committed: keyquorum epoch commit makes it again")
+    return Epoch()
+
+
+def _has_committed(party_folder: Path) -> bool:
+    """Whether a party's journal says that it committed as a new member, and did not go back. Checksums need the party's identity, so the reader that continues a change verifies them."""
+    path = party_folder / JOURNAL
+    committed: dict[str, Who] = {}
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            entry = json_loads(line.partition(b" ")[2])
+            if entry["own"] and entry["said"]["kind"] == Stage.COMMITTED:
+                committed[entry["epoch"]] = entry["said"]["who"]
+            elif entry["own"] and entry["said"]["kind"] == Stage.GIVEN_UP:
+                committed.pop(entry["epoch"], None)
+        except (ValueError, KeyError, TypeError):
+            continue  # a torn end, or damage that the other reader reports
+    return any(who in Record.load(party_folder, name).roles.new for name, who in committed.items())
 
 
 def parse_epoch(path: Path) -> Epoch:
@@ -80,7 +99,7 @@ def parse_epoch(path: Path) -> Epoch:
     try:
         return Epoch.of(json_loads(read_text(path)))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EpochError(f"{path}: damaged ({error}): {_RESTORE}, or let the other parties' records make it again: keyquorum epoch commit") from None
+        raise EpochError(f"{path}: damaged ({error}): keyquorum epoch commit makes it again from the record and the journal") from None
 
 
 def write_epoch(party_folder: Path, epoch: Epoch) -> None:
@@ -145,7 +164,7 @@ class Record:
     @property
     def roles(self) -> Roles:
         """Participants by fingerprint."""
-        return Roles(frozenset(self.old["parties"]), frozenset(self.new["parties"]))
+        return Roles(frozenset(self.old["parties"]), frozenset(self.new["parties"]), (self.old["threshold"], self.new["threshold"]))
 
     @property
     def data(self) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyquorum.model.epoch import Seen, Stage, Who
+from keyquorum.model.epoch import Seen, Stage, Who, may_name
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, is_hex, json_loads
 from keyquorum.parties import signatures
@@ -18,12 +18,8 @@ SIGNED = (Stage.VOTED, Stage.REFUSED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTE
 """Stages that a participant signs."""
 _CERTIFICATE_DIGITS = 1 << 14
 """Most hexadecimal digits of a certificate."""
-_EXCLUDE = {
-    Stage.VOTED: {Stage.REFUSED},
-    Stage.REFUSED: {Stage.VOTED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTED},
-    **{stage: {Stage.REFUSED} for stage in (Stage.FROZEN, Stage.THAWED, Stage.COMMITTED)},
-}
-"""Statements that an honest participant never signs both."""
+_AFTER_A_VOTE = {Stage.VOTED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTED}
+"""Statements that an honest participant never signs beside a refusal."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +77,17 @@ def checked(record: Record, data: Json, where: str) -> Statement:
 def _excluded(one: Statement, other: Statement) -> bool:
     """Whether an honest participant never signs both: another end, or a commit that hides that it was frozen."""
     pair = {one.stage, other.stage}
-    return other.stage in _EXCLUDE.get(one.stage, ()) or (pair <= {Stage.FROZEN, Stage.THAWED, Stage.COMMITTED} and one.lost != other.lost)
+    return (Stage.REFUSED in pair and bool(pair & _AFTER_A_VOTE)) or (
+        pair <= {Stage.FROZEN, Stage.THAWED, Stage.COMMITTED} and one.lost != other.lost
+    )
+
+
+def _contradiction(one: Statement, other: Statement) -> str:
+    return f"{one.who[:16]} signed both {one.stage} and {other.stage} in ways that exclude each other: see what became of that party"
 
 
 class Statements:
-    """All statements of a change that a participant has, its own included. Whoever contradicts itself is named."""
+    """All statements of a change that a participant has, its own included. A participant that contradicts itself is named, and both statements are kept: others may depend on either."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -95,20 +97,29 @@ class Statements:
         return iter(self._said.values())
 
     def add(self, statement: Statement) -> bool:
-        """Adds a checked statement; whether it is new. Raises EpochError for a contradiction."""
+        """Adds a checked statement; whether it is new. Raises EpochError for one that no participant may sign, and for a second one of a kind that names others as lost; the first one stays."""
         who, stage = statement.who, statement.stage
         if stage == Stage.VOTED and who not in self.record.roles.new:
             raise EpochError(f"{who[:16]} voted, and is not a member of the new committee: its vote does not count")
+        if (statement.lost or stage == Stage.FROZEN) and not may_name(self.record.roles, who, frozenset(statement.lost)):
+            raise EpochError(
+                f"{who[:16]} named {len(statement.lost)} parties as lost, itself or too many: this counts for nothing; see what became of it"
+            )
         known = self._said.get((who, stage))
         if known is not None and known.lost == statement.lost:
             return False
-        other = known or next((s for s in self if s.who == who and _excluded(s, statement)), None)
-        if other is not None:
-            raise EpochError(
-                f"{who[:16]} signed both {other.stage} and {stage} in ways that exclude each other: nothing is decided; see what became of that party"
-            )
+        if known is not None:
+            raise EpochError(_contradiction(known, statement))
         self._said[who, stage] = statement
         return True
+
+    def contradictions(self) -> list[str]:
+        """A line for each participant that signed two statements of which an honest one signs at most one."""
+        said = list(self)
+        found = [
+            _contradiction(one, other) for i, one in enumerate(said) for other in said[i + 1 :] if one.who == other.who and _excluded(one, other)
+        ]
+        return [line for i, line in enumerate(found) if line[:16] not in {before[:16] for before in found[:i]}]
 
     def of(self, stage: Stage) -> frozenset[Who]:
         """Who made this statement."""

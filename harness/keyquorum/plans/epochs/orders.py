@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.epoch import DECIDED, Stage, Who
+from keyquorum.model.epoch import DECIDED, DROPPED, Stage, Who
 from keyquorum.model.errors import EpochError, KeyQuorumError
 from keyquorum.model.plain import Json
 from keyquorum.parties.doctor import Finding
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.change import read_journal
-from keyquorum.parties.epochs.erasure import unerased
-from keyquorum.plans.pools import drop_pools
+from keyquorum.parties.epochs.erasure import is_another_key, unerased
+from keyquorum.plans.epochs.alone import orders_alone
+from keyquorum.plans.pools import drop_pools, old_pools
 from keyquorum.schemes.key_folder import holds_a_key
 
 
@@ -28,8 +29,9 @@ def _lines(committee: Committee, party: int) -> list[Json]:
 
 def status(committee: Committee, party: int) -> Json:
     """The epoch of a party of this host: ``number``, ``epoch``, ``keys`` (of every key the epoch's name, empty where key generation left it), ``unfinished`` (None, or stage and what is missing),
-    ``unerased`` (files with shares of other epochs, and ages in seconds), ``backups_before`` (when this party had erased the shares of the epoch before: backups of before hold them, and must be gone;
-    empty until then). Raises EpochError."""
+    ``unerased`` (files with shares of other epochs, and ages in seconds), ``old_pools`` (folders of pools of other epochs), ``backups_before`` (when this party had erased the shares of the epoch
+    before: backups of before hold them, and must be gone; empty until then), ``went_back`` (the epoch from which it went back, whose shares it keeps; or empty), ``contradictions`` (a line for each
+    party that signed what excludes each other). Raises EpochError."""
     folder = committee.party_folder(party)
     here, last = read_epoch(folder), Change.last(committee, party)
     unfinished = None
@@ -41,14 +43,20 @@ def status(committee: Committee, party: int) -> Json:
             "votes_missing": sorted(_number(committee, who) for who in last.missing()),
         }
         keep.add(last.record.name)
-    names = [path.name for path in sorted((folder / "keys").glob("*")) if holds_a_key(path)]
+    kept = last is not None and last.standing.stage in DROPPED and last.standing.kept
+    if last is not None and kept:
+        keep.add(last.record.name)
+    folders = [path for path in sorted((folder / "keys").glob("*")) if holds_a_key(path)]
+    names = [path.name for path in folders if not is_another_key(path, here.keys.get(path.name, {}))]
     keys = {name: here.keys[name]["sharing"] if name in here.keys else "" for name in names}
-    old = [each for name in names for each in unerased(folder, [name], frozenset(keep if keys[name] else {*keep, ""}))]
+    old = [each for name in names for each in unerased(folder, {name: here.keys.get(name, {})}, frozenset(keep if keys[name] else {*keep, ""}))]
     mine = [line for line in _lines(committee, party) if line["own"] and line["epoch"] == here.name]
     erased = [line["date"] for line in mine if line["said"]["kind"] == Stage.ERASED]
     return {
         "party": party, "number": here.number, "epoch": here.name, "keys": keys, "unfinished": unfinished,
-        "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "backups_before": erased[-1] if erased else "",
+        "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "old_pools": [str(path) for path in old_pools(committee, party)],
+        "backups_before": erased[-1] if erased else "",
+        "went_back": last.record.name if last is not None and kept else "", "contradictions": [] if last is None else last.contradictions(),
     }  # fmt: skip
 
 
@@ -62,8 +70,14 @@ def status_lines(found: Json) -> Iterator[str]:
         change = found["unfinished"]
         missing = ", ".join(change["votes_missing"]) or "none"
         yield f"{who}: UNFINISHED change to epoch {change['epoch']}: {change['stage']}; votes missing here: {missing}: keyquorum epoch commit"
+    if found["went_back"]:
+        yield f"{who}: it went back from epoch {found['went_back']}, and keeps these shares until the next change: keyquorum refresh-shares"
+    for line in found["contradictions"]:
+        yield f"{who}: CORRUPT: {line}"
     for each in found["unerased"]:
         yield f"{who}: NOT ERASED: {each['file']}, {each['age'] / 3600:.1f} h old: keyquorum epoch erase"
+    for pool in found["old_pools"]:
+        yield f"{who}: NOT ERASED: the pool {pool} is of another epoch: keyquorum epoch erase"
     if found["backups_before"]:
         yield f"{who}: backups of before {found['backups_before']} hold shares of an earlier epoch: they must be gone"
 
@@ -78,73 +92,102 @@ def history(committee: Committee, party: int) -> list[Json]:
 
 
 def _open(committee: Committee) -> list[Change]:
-    """The changes that parties of this host have not ended, or have in use; repaired."""
+    """Of every party of this host the change that it proposed last, repaired, and the change that led to its epoch. One that was given up can be shown to others, too."""
     found = []
     for party in committee.local_parties():
-        change = Change.unfinished(committee, party) or Change.current(committee, party)
-        if change is not None:
-            found.append(change)
+        Change.unfinished(committee, party)
+        last, current = Change.last(committee, party), Change.current(committee, party)
+        found += [change for change in (last, current) if change is not None]
+        if last is not None and current is not None and last.record.name == current.record.name:
+            found.pop()
     if not found:
         raise EpochError(f"{committee.folder}: no change of an epoch at the parties of this host: keyquorum epoch history has what there was")
     return found
 
 
-def _hear(changes: Sequence[Change], files: Sequence[Path]) -> None:
-    """Brings statements of files, and of the parties of this host, to all of them."""
-    brought = [(str(path), path.read_bytes()) for path in files]
+def _hear(committee: Committee, changes: Sequence[Change], files: Sequence[Path]) -> list[EpochError]:
+    """Brings statements of files, and of the parties of this host, to all of them (a party that refused one may be in a later change by now); returns what was wrong with them, since one bad statement must not keep others from being heard."""
+    brought, errors = [(str(path), path.read_bytes()) for path in files], list[EpochError]()
+    for where, data in brought:
+        meant = [change for change in changes if change.record.name.encode() in data] or changes[:1]
+        errors += [error for change in meant if (error := _heard(change, data, where))]
+    here = [party for party in committee.parties if party.index in committee.local_parties()]
     for change in changes:
-        shown = [("a party of this host", other.show()) for other in changes if other.record.data == change.record.data]
-        for where, data in [*brought, *shown]:
-            change.hear(data, where)
+        others = [Change(committee, party.index, change.record) for party in here if party.fingerprint in change.record.roles.everybody]
+        errors += [error for other in others if (error := _heard(change, other.show(), "a party of this host"))]
+    return errors
+
+
+def _heard(change: Change, data: bytes, where: str) -> EpochError | None:
+    try:
+        change.hear(data, where)
+    except EpochError as error:
+        return error
+    return None
 
 
 def _carry_out(
     committee: Committee, files: Sequence[Path], output: Path | None, step: Callable[[Change], object] = lambda change: None
 ) -> list[Json]:
     changes = _open(committee)
-    _hear(changes, files)
+    errors = _hear(committee, changes, files)
     for change in changes:
         change.advance()
         step(change)
-    _hear(changes, ())
+    errors += _hear(committee, changes, ())
     found = []
     for change in changes:
         stage = change.advance()
         found.append({"party": _number(committee, change.me), "epoch": change.record.name, "stage": stage.value})
-    _hear(changes, ())
+    errors += _hear(committee, changes, ())
     if output is not None:
-        write_atomically(output, changes[0].show())
+        write_atomically(output, max(changes, key=lambda change: change.record.number).show())
+    if errors:
+        raise errors[0]
     return found
 
 
 def commit(committee: Committee, files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:
-    """Goes on with the changes of this host's parties as far as the rules allow. ``files``: statements of parties elsewhere, as ``output`` has them. Raises EpochError."""
-    return _carry_out(committee, files, output)
+    """Goes on with the changes of this host's parties as far as the rules allow. ``files``: statements of parties elsewhere, as ``output`` has them. Raises EpochError for wrong statements, after all others were heard and
+    what follows from them was done; a contradiction is told once, and is in :func:`status` afterwards. Raises CommitteeError or PoolError beside a job, a daemon or a user of pools."""
+    with orders_alone(committee, "epoch commit"):
+        return _carry_out(committee, files, output)
 
 
 def give_up(committee: Committee, lost: Sequence[int], files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:
-    """Freezes the parties of this host, since ``lost`` never return. When all others are frozen, the change is given up. Raises EpochError where the rules forbid it."""
+    """Freezes the parties of this host, since ``lost`` never return. When all others are frozen, the change is given up. Raises EpochError where the rules forbid it,
+    and what :func:`commit` raises."""
     named = frozenset(committee.parties[committee.index_of(number)].fingerprint for number in lost)
 
     def step(change: Change) -> None:
         if change.me not in named and change.standing.stage in (Stage.WAITING, Stage.VOTED):
             change.give_up(named)
 
-    return _carry_out(committee, files, output, step)
+    with orders_alone(committee, "epoch give-up"):
+        return _carry_out(committee, files, output, step)
 
 
 def erase(committee: Committee, files: Sequence[Path] = ()) -> list[Json]:
-    """Erases the old shares of the parties of this host, and drops their pools, after all new members have committed. Raises EpochError before."""
+    """Erases the old shares of the parties of this host, and drops their pools, after all new members have committed. Raises EpochError before, and what
+    :func:`commit` raises."""
+    with orders_alone(committee, "epoch erase"):
+        return _erase(committee, files)
+
+
+def _erase(committee: Committee, files: Sequence[Path]) -> list[Json]:
     changes = _open(committee)
-    _hear(changes, files)
+    errors = _hear(committee, changes, files)
     for change in changes:
         change.advance()
-    _hear(changes, ())
+    errors += _hear(committee, changes, ())
+    if errors:
+        raise errors[0]
+    ended = [change for change in changes if change.standing.stage not in DROPPED]
     found = []
-    for change in changes:
+    for change in ended or changes:
         party = next(p.index for p in committee.parties if p.fingerprint == change.me)
         change.check_erasable()
-        drop_pools(committee, party)
+        drop_pools(committee, party, leaves=change.me not in change.record.roles.new)
         found.append({"party": _number(committee, change.me), "epoch": change.record.name, "bytes": change.erase()})
     return found
 
@@ -160,7 +203,7 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
             continue
         first, *rest = status_lines(found)
         yield Finding(True, first)
-        yield from (Finding(False, line) for line in rest if "UNFINISHED" in line or "NOT ERASED" in line)
+        yield from (Finding(False, line) for line in rest if any(word in line for word in ("UNFINISHED", "NOT ERASED", "CORRUPT")))
         other = seen.setdefault(found["epoch"], party)
         if len(seen) > 1 and other == party:
             yield Finding(

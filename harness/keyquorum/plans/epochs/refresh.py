@@ -10,6 +10,7 @@ Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rou
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 from collections.abc import Mapping
@@ -23,16 +24,18 @@ from keyquorum._engine import ShareFile, ZeroShares
 from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
 from keyquorum.parties.jobs import party_job
+from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding, holding_of
-from keyquorum.schemes.key_folder import check_made_by, holds_a_key, load_key
+from keyquorum.schemes.key_folder import check_made_by, element_words, holds_a_key, load_key
 from keyquorum.schemes.keys import KeyInfo
 
 MOST_SETS = 130
@@ -75,11 +78,18 @@ def check_refresh(committee: Committee, party: int, job: Json) -> None:
     """The checks of the job ``refresh_shares`` that a party makes alone."""
     check_members(committee)
     held_keys(committee, party)
+    with shares_alone(committee, [party], "refresh_shares"):
+        pass
 
 
 @party_job("refresh_shares", {}, check=check_refresh, verified=True)
 def refresh_job(context: PartyContext, job: Json) -> Json:
-    """The job ``refresh_shares``: new shares of all keys of the committee, in a new epoch; the old shares are erased, and all pools."""
+    """The job ``refresh_shares``: new shares of all keys of the committee, in a new epoch; the old shares are erased, and pools of other epochs. Raises CommitteeError beside a daemon of this party."""
+    with shares_alone(context.committee, [context.party], "refresh_shares"):
+        return _refresh(context)
+
+
+def _refresh(context: PartyContext) -> Json:
     committee, party = context.committee, context.party
     check_members(committee)
     held, here = held_keys(committee, party), read_epoch(committee.party_folder(party))
@@ -95,6 +105,8 @@ def refresh_job(context: PartyContext, job: Json) -> Json:
                 folder = committee.key_folder(party, name)
                 refresh_key(old, folder, change.folder(name), Holding.from_json(record.keys[name]), party, zeros)
                 step()
+        for name, holding in ((name, Holding.from_json(said)) for name, said in record.keys.items()):
+            check_stored(holding, change.folder(name), party)
         context.session.compare("new shares on the disk", bytes.fromhex(record.digest))
         reached("refresh/prepared")
     except BaseException:
@@ -120,36 +132,72 @@ def refresh_key(old: Holding, key_folder: Path, new_folder: Path, new: Holding, 
     """Writes this party's new shares of a key, from the old ones and shares of zero. Local. Raises KeyFileError or StoreError for damaged or foreign files."""
     source = old.folder(key_folder)
     for index, vector in enumerate(new.vectors):
-        before = bytearray(ShareFile.read(str(source / f"share-{index}.kqs"), old.share_header(party, index)))
         label = f"{old.key_id} {key_folder.name} {index}".encode()
-        after = zeros.refreshed(vector.domain, label, bytes(before))
+        secret: list[bytes | bytearray] = []
         try:
-            ShareFile.write(str(new_folder / f"share-{index}.kqs"), new.share_header(party, index), bytes(after))
+            before = ShareFile.read(str(source / f"share-{index}.kqs"), old.share_header(party, index))
+            secret.append(before)
+            after = zeros.refreshed(vector.domain, label, before)
+            stored = bytes(after)
+            secret += [after, stored]
+            ShareFile.write(str(new_folder / f"share-{index}.kqs"), new.share_header(party, index), stored)
         finally:
-            for secret in (before, after):
-                np.frombuffer(secret, np.uint8).fill(0)
+            for data in secret:
+                wipe_bytes(data)
         _carry_origin(source / f"mac-{index}.kqs", new_folder / f"mac-{index}.kqs", (old, new), party, index)
         reached("refresh/written")
 
 
 def _carry_origin(source: Path, target: Path, holdings: tuple[Holding, Holding], party: int, index: int) -> None:
     """Where products are verified: the name of the run that made the shares becomes a hash of it and of the new epoch, the same at all parties."""
-    if not source.exists():
-        return
     old, new = holdings
+    if not PROTOCOLS[old.protocol].verifies_products:
+        return
+    if not source.exists():
+        raise KeyFileError(f"{source}: missing: restore it from a backup, with the shares of the same time")
     name = Origin(ShareFile.read(str(source), {**old.share_header(party, index), "length": 1}))
     derived = Origin.derived(f"refresh to epoch {new.sharing}", [name])
     ShareFile.write(str(target), {**new.share_header(party, index), "length": 1}, bytes(derived))
 
 
+def wipe_bytes(data: bytes | bytearray) -> None:
+    """Overwrites bytes that the caller alone has, also those of an immutable object: the engine takes and gives shares as such. Python shares objects of one byte and less, which stay."""
+    if isinstance(data, bytearray):
+        np.frombuffer(data, np.uint8).fill(0)
+    elif len(data) > 1:
+        start = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p)
+        ctypes.memset(start, 0, len(data))
+
+
+def check_stored(new: Holding, folder: Path, party: int) -> None:
+    """Reads a key's new files back before the vote, after which the old shares may be erased. Raises KeyFileError, or StoreError for a damaged or missing file."""
+    protocol = PROTOCOLS[new.protocol]
+    parts = protocol.parts(new.parties, new.threshold)
+    for index, vector in enumerate(new.vectors):
+        header, path = new.share_header(party, index), folder / f"share-{index}.kqs"
+        data = ShareFile.read(str(path), header)
+        there, size = len(data), 8 * element_words(new.protocol, vector.domain) * vector.length * parts
+        wipe_bytes(data)
+        if there != size:
+            raise KeyFileError(f"{path}: {there} bytes of shares, not {size}: the old shares stay; see what wrote there, and refresh again")
+        if protocol.verifies_products:
+            Origin(ShareFile.read(str(folder / f"mac-{index}.kqs"), {**header, "length": 1}))
+
+
 def finish(context: PartyContext, change: Change) -> None:
     """Exchanges statements twice: after the first time every party has all votes and commits, after the second it knows that all have committed. Raises EpochError for statements that are not
-    of this change."""
+    of this change, after all others were heard: a corrupt party does not keep honest votes unheard."""
+    errors = list[EpochError]()
     for _ in range(2):
         for party, data in enumerate(context.session.all_gather(change.show())):
             if party != context.party:
-                change.hear(data, f"party {party}")
+                try:
+                    change.hear(data, f"party {party}")
+                except EpochError as error:
+                    errors.append(error)
         change.advance()
+    if errors:
+        raise errors[0]
 
 
-__all__ = ["check_members", "check_refresh", "held_keys", "refresh_job", "refresh_key"]
+__all__ = ["check_members", "check_refresh", "check_stored", "held_keys", "refresh_job", "refresh_key"]

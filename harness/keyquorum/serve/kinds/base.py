@@ -11,12 +11,12 @@ from typing import ClassVar, TypeGuard
 from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Sharing
-from keyquorum.model.errors import CiphertextError, KeyQuorumError
+from keyquorum.model.errors import CiphertextError, EpochError, KeyQuorumError
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
-from keyquorum.schemes.holding import holding_of
+from keyquorum.schemes.holding import epoch_of, holding_of
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_keys import shares_of
@@ -84,6 +84,10 @@ class ServedKind(ABC):
     """What requests name under ``parties`` (:func:`named_in_requests`)."""
     compared: Json
     """What the parties compare besides, when they connect."""
+    epoch = ""
+    """Name of the party's epoch when the shares were loaded."""
+    folder: Path
+    """Of the key."""
     counter: ClassVar[str]
     hashed: ClassVar[bool] = True
     fill_command: ClassVar[str] = "keyquorum pool fill"
@@ -99,7 +103,7 @@ class ServedKind(ABC):
         """This party's shares of the secret vectors (the first ``count``) of a key. For a subset: requests name its parties, lines of the audit log too, and the parties
         compare the sharing of these very shares."""
         self._named = named_in_requests(committee)
-        held = holding_of(folder, info)
+        self.folder, self.epoch, held = folder, epoch_of(folder).name, holding_of(folder, info)
         if held.epoch:
             self.compared = {**self.compared, "epoch": held.epoch, "epoch name": held.sharing}
         if not isinstance(committee, Subset):
@@ -107,6 +111,13 @@ class ServedKind(ABC):
         sharing, shares = shares_of(committee).load(folder, info, committee, party, count)
         self.audited, self.compared = {**self.audited, "parties": self._named}, {**self.compared, "sharing": sharing}
         return shares
+
+    def require_epoch(self) -> None:
+        """Raises EpochError if the party is not in the epoch of the loaded shares any more."""
+        here = epoch_of(self.folder).name
+        if here != self.epoch:
+            loaded, now = (f"epoch {name}" if name else "the epoch of key generation" for name in (self.epoch, here))
+            raise EpochError(f"{self.folder}: the loaded shares are of {loaded}, and the party is in {now}: start keyquorum serve again")
 
     @abstractmethod
     def read(self, head: Json, body: bytes | bytearray) -> ParsedRequest:

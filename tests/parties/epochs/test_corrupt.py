@@ -1,0 +1,126 @@
+"""What one corrupt member says, and files that are lost: honest parties keep shares that others need, and find each other again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from keyquorum import api
+from keyquorum.model.committee import Committee
+from keyquorum.model.epoch import Stage
+from keyquorum.model.errors import EpochError
+from keyquorum.parties.epochs import Change, read_epoch
+from keyquorum.parties.epochs.statements import signed
+
+from .changes import NEW, Killed, bytes_below, committee_of, is_usable, killed_at, prepare, record_of, talk
+
+
+@pytest.fixture
+def committee(tmp_path: Path) -> Committee:
+    return committee_of(tmp_path)
+
+
+def _voted(committee: Committee) -> list[Change]:
+    record = record_of(committee)
+    return [prepare(committee, party, record) for party in range(3)]
+
+
+def _lie(committee: Committee, change: Change, stage: Stage, lost: tuple[int, ...] = ()) -> bytes:
+    """A statement of party 2."""
+    named = [committee.parties[i].fingerprint for i in lost]
+    said = signed(change.record, committee.identity_path(2), stage, named)
+    return json.dumps({"epoch": change.record.name, "statements": [said.to_json()]}).encode()
+
+
+@pytest.mark.parametrize("lost", [(), (2,), (0, 1), (0, 1, 2)])
+def test_one_member_cannot_freeze_for_all(committee: Committee, lost: tuple[int, ...]) -> None:
+    change = _voted(committee)[0]
+    with pytest.raises(EpochError, match="as lost, itself or too many"):
+        change.hear(_lie(committee, change, Stage.FROZEN, lost))
+    assert change.advance() == "voted"
+
+
+def test_who_went_back_on_a_lie_comes_forward_when_all_committed(committee: Committee) -> None:
+    a, b, c = _voted(committee)
+    for change in (a, b):
+        change.hear(c.show())
+    a.hear(b.show())
+    b.hear(a.show())
+    assert (a.advance(), b.advance()) == ("committed", "committed")
+    a.hear(b.show())
+    a.hear(_lie(committee, a, Stage.COMMITTED))
+    a.erase()
+    with pytest.raises(EpochError, match="signed both"):
+        b.hear(_lie(committee, b, Stage.REFUSED))
+    assert b.advance() == "given-up" and bytes_below(b.party_folder, NEW) == 1 and read_epoch(b.party_folder).number == 0
+    b.hear(a.show())
+    assert b.advance() == "committed" and is_usable(committee, 1) and b.erase() > 0
+
+
+def test_a_liar_is_kept_as_proof_and_does_not_block_honest_parties(committee: Committee) -> None:
+    a, b, c = _voted(committee)
+    a.hear(b.show())
+    a.hear(c.show())
+    assert a.advance() == "committed"
+    with pytest.raises(EpochError, match="signed both"):
+        b.hear(c.show())
+        b.hear(_lie(committee, b, Stage.REFUSED))
+    assert b.advance() == "given-up"
+    with pytest.raises(EpochError, match="signed both"):
+        a.hear(b.show())
+    assert a.advance() == "given-up" and a.contradictions() and read_epoch(a.party_folder).number == 0
+    a.hear(b.show())
+    again = Change.last(committee, 0)
+    assert again is not None and again.standing.kept and bytes_below(a.party_folder, NEW) == 1
+
+
+def test_an_erasure_does_not_hide_a_later_change(committee: Committee) -> None:
+    first = _voted(committee)
+    talk(first)
+    second = _voted(committee)
+    first[0]._write(True, {"kind": Stage.ERASED.value})  # as another process that had passed its check
+    last = Change.last(committee, 0)
+    assert last is not None and last.record.name == second[0].record.name
+    with pytest.raises(EpochError, match="under way"):
+        first[0].check_erasable()
+
+
+def test_a_party_that_refused_can_show_it(committee: Committee, tmp_path: Path) -> None:
+    talk(_voted(committee))
+    record = record_of(committee)
+    Change.propose(committee, 0, record).refuse()
+    waiting = [prepare(committee, party, record) for party in (1, 2)]
+    api.epoch_commit(committee, output=tmp_path / "said.json")
+    assert json.loads((tmp_path / "said.json").read_text())["epoch"] == record.name
+    assert [Change(committee, i + 1, change.record).standing.stage for i, change in enumerate(waiting)] == ["given-up"] * 2
+
+
+@pytest.mark.parametrize("damage", ["missing", "damaged"])
+def test_a_lost_epoch_file_is_made_again(committee: Committee, damage: str) -> None:
+    changes = _voted(committee)
+    talk(changes)
+    path = committee.party_folder(0) / "epoch.json"
+    before = path.read_bytes()
+    path.unlink() if damage == "missing" else path.write_text("{")
+    with pytest.raises(EpochError, match=f"{damage}.*keyquorum epoch commit"):
+        read_epoch(committee.party_folder(0))
+    api.epoch_commit(committee)
+    assert path.read_bytes() == before
+
+
+def test_a_crash_on_the_way_back_is_repaired(committee: Committee) -> None:
+    mine, b, c = _voted(committee)
+    mine.hear(b.show())
+    mine.hear(c.show())
+    mine.advance()
+    for change in (b, c):
+        change.give_up([mine.me])
+    talk([b, c])
+    passed: list[str] = []
+    mine.hear(b.show())
+    with pytest.raises(Killed), killed_at(1, passed):
+        mine.advance()
+    assert passed[-1] == "epoch/given-up/durable" and read_epoch(mine.party_folder).number == 1
+    Change.unfinished(committee, 0)
+    assert read_epoch(mine.party_folder).number == 0
