@@ -113,9 +113,7 @@ def test_output_as_json(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "options", [("--link", "lan"), ("-s", 1), ("--flood-bits", 40), ("--decryptions", 2), ("--noise-bits", 10), ("--approvals",)]
-)
+@pytest.mark.parametrize("options", [("-s", 1), ("--flood-bits", 40), ("--decryptions", 2), ("--noise-bits", 10), ("--approvals",)])
 def test_options_without_effect_are_refused(tmp_path: Path, options: tuple[object, ...]) -> None:
     committee = api.init(tmp_path / "committee", 2, "semi")
     with pytest.raises(ParameterError, match=r"leave (it )?out"):

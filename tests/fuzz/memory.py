@@ -31,13 +31,19 @@ class MemoryFile:
 
 
 class MemoryFolder:
-    """A folder of such files."""
+    """A folder of such files, in a folder without files."""
+
+    name = "folder"
 
     def __init__(self, **files: bytes) -> None:
         self._files = {name.replace("_", "."): MemoryFile(f"folder/{name.replace('_', '.')}", data) for name, data in files.items()}
 
     def __str__(self) -> str:
         return "folder"
+
+    @property
+    def parent(self) -> MemoryFolder:
+        return MemoryFolder()
 
     def __truediv__(self, name: str) -> MemoryFile:
         return self._files.get(name) or MemoryFile(f"folder/{name}", None)

@@ -48,7 +48,9 @@ def test_a_reader_that_stalls_holds_nobody_up() -> None:
         log.write(str(number))
     log.close()
     assert time.monotonic() - start < 20, "a second at the end"
-    assert log._left_out >= 4000 - 1
+    # The remark that lines were left out may be one of those that wait; one line is being written.
+    assert len(log._waiting) <= 1000 + 1
+    until(lambda: log._left_out + sum(events for _, events in list(log._waiting)) >= 5000 - 1)
     os.close(reader)
 
 
