@@ -434,8 +434,11 @@ def epoch_status(committee: Committee | PathLike) -> list[Json]:
 
 @checked
 def epoch_lines(status: Json) -> list[str]:
-    """An entry of :func:`epoch_status` for people."""
-    return list(orders.status_lines(status))
+    """An entry of :func:`epoch_status` for people. Raises ParameterError for anything else."""
+    try:
+        return list(orders.status_lines(status))
+    except (KeyError, TypeError, AttributeError):
+        raise ParameterError("epoch_lines: status is not an entry of what epoch_status returns: call epoch_status first") from None
 
 
 @checked
