@@ -37,11 +37,13 @@ def load(folder: Path) -> pd.DataFrame:
 
 
 def _latest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of a measurement that several tables have, the rows of the table that measured it last."""
+    """Of a measurement that several tables have, the rows of the table that measured it last; at the same time, of the first table."""
     case = ["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link"]
     last = rows.groupby([*case, "table"], dropna=False)["utc"].transform("max")
     latest = last.groupby([rows[name] for name in case], dropna=False).transform("max")
-    return rows[last == latest].drop(columns="table").reset_index(drop=True)
+    rows = rows[last == latest]
+    first = rows.groupby(case, dropna=False)["table"].transform("min")
+    return rows[rows["table"] == first].drop(columns="table").reset_index(drop=True)
 
 
 def own_table(folder: Path, name: str) -> list[dict[str, str]]:
