@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -170,14 +169,12 @@ def test_failed_check_blocked_its_pool(with_macs: Path) -> None:
 
 
 def test_failed_check_blocked_its_shares_and_services(with_macs: Path) -> None:
-    """Key shares of every kind, a served committee, doctor and inspect."""
+    """Key shares, a served committee, doctor and inspect."""
     cheat(with_macs)
     committee = Committee.load(with_macs)
     folder = committee.key_folder(0, "key")
-    info: Any = SimpleNamespace(protocol="mascot")
     refused: list[Callable[[], Any]] = [
         lambda: read_share(folder, load_lwe_key(folder), 0, 0),
-        lambda: read_share(folder, info, 0, 0),
         lambda: Daemon(committee, 0, Service("key")),
         lambda: mac_key.mac_key(committee.mac_key_path(0)),
         lambda: api.keygen(committee, "new", "ckks-4096-mac", backend="embedded"),

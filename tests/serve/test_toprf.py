@@ -263,7 +263,9 @@ def test_rate_and_restart(ring: Served) -> None:
         toprf.evaluate(b"1")
     assert ring.totals() == [6, 6, 6]
     lines = [json.loads(line) for line in (ring.committee.party_folder(0) / "audit.jsonl").read_text().splitlines()]
-    assert {line["type"] for line in lines if line["result"] == "refused"} == {"PolicyError"} and lines[0]["method"] == "circuit"
+    # A client asks again after NotConnected: the parties may still be looking for one another after a restart.
+    refusals = {line["type"] for line in lines if line["result"] == "refused"} - {"NotConnected"}
+    assert refusals == {"PolicyError"} and lines[0]["method"] == "circuit"
     assert all(line["sha256"] is None for line in lines)  # of a share: with it and its own shares another party could search the input
 
 
