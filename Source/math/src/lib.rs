@@ -37,7 +37,7 @@ pub use prg::{EntropyError, Prg, expand_aes_ctr, expand_uniform, expanded_produc
 pub use selected::selected_words;
 pub use table::{SymmetricTable, TableError};
 pub use wide::ROW;
-pub use word::Element;
+pub use word::{Element, wipe};
 pub use z2k::{Z2k64, Z2k128};
 pub use zq::{Zq, is_prime};
 pub use zq128::Zq128;

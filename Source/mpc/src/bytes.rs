@@ -2,9 +2,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use zeroize::Zeroize;
+use keyquorum_math::wipe;
 
-/// A message. Wiped in words, an eighth of the writes that `Zeroizing` of bytes needs.
+/// A message.
 #[derive(Default)]
 pub(crate) struct SecretBytes(Vec<u8>);
 
@@ -34,13 +34,6 @@ impl Drop for SecretBytes {
         self.0.resize(self.0.capacity(), 0); // what was cut off before, too
         wipe(&mut self.0);
     }
-}
-
-fn wipe(bytes: &mut [u8]) {
-    let (head, words, tail) = bytemuck::pod_align_to_mut::<u8, u64>(bytes);
-    head.zeroize();
-    words.zeroize();
-    tail.zeroize();
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::iter::Zip;
 use std::ops::Range;
 
-use keyquorum_math::Element;
-use zeroize::{Zeroize, Zeroizing};
+use keyquorum_math::{Element, wipe};
+use zeroize::Zeroizing;
 
 use crate::error::{EngineError, Result};
 
@@ -197,7 +197,7 @@ impl<E: Element> Share<E> {
 impl<E: Element> Drop for Share<E> {
     fn drop(&mut self) {
         for part in &mut self.parts {
-            part.iter_mut().zeroize();
+            wipe(part);
         }
     }
 }

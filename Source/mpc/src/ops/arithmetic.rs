@@ -1,6 +1,6 @@
 //! Arithmetic on vectors: what needs no messages, and products of secrets.
 
-use keyquorum_math::{Domain, DomainKind, Element};
+use keyquorum_math::{Domain, DomainKind, Element, wipe};
 
 use super::{Computation, mismatch, sizes, wrong};
 use crate::engine::ClearOp;
@@ -69,8 +69,8 @@ fn matrix_product<D: Domain>(
         }
         out.extend_from_slice(&sum);
     }
-    term.iter_mut().for_each(zeroize::Zeroize::zeroize);
-    sum.iter_mut().for_each(zeroize::Zeroize::zeroize);
+    wipe(&mut term);
+    wipe(&mut sum);
     Ok(out)
 }
 

@@ -1,7 +1,6 @@
 //! Correlated randomness of one kind: how many items were asked for, how many are there, how many to make next.
 
-use keyquorum_math::Element;
-use zeroize::Zeroize;
+use keyquorum_math::{Element, wipe};
 
 use crate::error::{EngineError, Result};
 
@@ -38,7 +37,7 @@ impl<E: Element, const N: usize> Default for Items<E, N> {
 impl<E: Element, const N: usize> Drop for Items<E, N> {
     fn drop(&mut self) {
         for vector in &mut self.vectors {
-            vector.iter_mut().zeroize();
+            wipe(vector);
         }
     }
 }
@@ -58,7 +57,7 @@ impl<E: Element, const N: usize> Items<E, N> {
         self.made += new.first().map_or(0, Vec::len) as u64; // for statistics
         for (vector, mut new) in self.vectors.iter_mut().zip(new) {
             vector.extend_from_slice(&new);
-            new.iter_mut().zeroize();
+            wipe(&mut new);
         }
     }
 
@@ -76,7 +75,7 @@ impl<E: Element, const N: usize> Items<E, N> {
         for (taken, vector) in taken.iter_mut().zip(&mut self.vectors) {
             let tail = vector.get_mut(rest..).ok_or_else(uneven)?;
             *taken = tail.to_vec();
-            tail.iter_mut().zeroize();
+            wipe(tail);
             vector.truncate(rest);
         }
         Ok(taken)

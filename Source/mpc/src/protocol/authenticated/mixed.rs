@@ -11,8 +11,9 @@
 //! buckets, at random, and use the sum modulo 2 of a bucket: what leaks is not enough then. That is the idea of the leaky
 //! AND triples of Wang, Ranellucci, Katz (CCS 2017), with elements for their second operands.
 
+use keyquorum_math::wipe;
 use keyquorum_ot::extension::sliced::Kind;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::binary::{Toss, correlate, exchange, start_toss};
 use super::private::Private;
@@ -77,7 +78,7 @@ fn factors<A: Arithmetic>(p: &mut Authenticated<A>, wanted: &Wanted) -> Result<S
         None => p.preprocessing.randoms.take(wanted.factors)?.into(),
         Some(party) => {
             let [x, mac, mut known] = p.preprocessing.input(party)?.take(wanted.factors)?;
-            known.iter_mut().zeroize();
+            wipe(&mut known);
             vec![x, mac]
         }
     };
@@ -256,7 +257,7 @@ impl<A: Arithmetic> Mixed<A> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed test may panic
 mod tests {
-    use keyquorum_math::Z2k128;
+    use keyquorum_math::{Z2k128, wipe};
 
     use super::*;
     use crate::protocol::authenticated::{PARTS, binary};

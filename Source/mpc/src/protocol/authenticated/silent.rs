@@ -34,10 +34,10 @@ mod attacks;
 mod matrix;
 mod shape;
 
-use keyquorum_math::{Domain, DomainKind, Element, mask_of};
+use keyquorum_math::{Domain, DomainKind, Element, mask_of, wipe};
 use keyquorum_ot::extension::sliced::Kind;
 use keyquorum_ot::trees;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use self::matrix::encoded;
 use self::shape::{SHAPES, Shape, shape};
@@ -110,7 +110,8 @@ impl<A: Arithmetic> Authenticated<A> {
                         let [mut known, mut mac] = self.preprocessing.pool(owner)?.take(*n)?;
                         self.domain.add_assign(share.part_mut(0)?, &known);
                         self.domain.add_assign(share.part_mut(1)?, &mac);
-                        known.iter_mut().chain(&mut mac).for_each(Zeroize::zeroize);
+                        wipe(&mut known);
+                        wipe(&mut mac);
                     }
                     let parts = std::mem::take(&mut share.parts).try_into();
                     let parts = parts.map_err(|_| EngineError::uneven())?;

@@ -5,8 +5,8 @@
 //! different digits or peers makes MACs that do not fit: [`MASKS`] random sums of all, each masked by one more, are opened and verified (MASCOT,
 //! CCS 2016, figure 5, with one). Three rounds.
 
-use keyquorum_math::Element;
-use zeroize::{Zeroize, Zeroizing};
+use keyquorum_math::{Element, wipe};
+use zeroize::Zeroizing;
 
 use super::binary::{Toss, finish_toss, start_toss};
 use super::verify::public;
@@ -78,7 +78,7 @@ pub(super) fn authenticate<A: Arithmetic>(
                     p.adversary
                         .change_message(Site::Digit, Some(peer), buffer, start);
                     domain.add_assign(mac, &ours);
-                    ours.iter_mut().zeroize();
+                    wipe(&mut ours);
                 }
             }
             shares.push(share);
@@ -96,7 +96,7 @@ pub(super) fn authenticate<A: Arithmetic>(
                         return Err(no_mask());
                     };
                     domain.add_assign(mac, &theirs);
-                    theirs.iter_mut().zeroize();
+                    wipe(&mut theirs);
                 }
                 if let Some(owner) = given.owner {
                     p.add_sharing_of_zero(owner, share.part_mut(0)?)?;

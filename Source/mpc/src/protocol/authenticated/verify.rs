@@ -7,8 +7,8 @@
 
 use std::mem::take;
 
-use keyquorum_math::{Domain, DomainKind, Element, Prg};
-use zeroize::{Zeroize, Zeroizing};
+use keyquorum_math::{Domain, DomainKind, Element, Prg, wipe};
+use zeroize::Zeroizing;
 
 use super::binary::{
     self, Toss, commit_and_compare, commit_comparing, commit_sums, finish_challenge, reveal_sums,
@@ -36,7 +36,7 @@ pub(super) struct Verifier<E: Element> {
 
 impl<E: Element> Drop for Verifier<E> {
     fn drop(&mut self) {
-        self.differences.iter_mut().zeroize();
+        wipe(&mut self.differences);
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn check<A: Arithmetic>() -> SendFn<Authenticated<A>, ()> {
         let mut differences = take(&mut p.verifier.differences);
         let sums = and_then(challenge(), move |p: &mut Authenticated<A>, seed| {
             let mut sums = combinations(&p.domain, &differences, &seed);
-            differences.iter_mut().zeroize();
+            wipe(&mut differences);
             p.adversary
                 .change_elements(Site::CheckSum, None, &p.domain, &mut sums);
             let bytes = sums.iter().flat_map(|sum| sum.to_u128().to_le_bytes());

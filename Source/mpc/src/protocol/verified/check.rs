@@ -10,7 +10,7 @@
 //! All of this is over an [`Extension`] of the domain of the products: a field itself, or a Galois ring over Z_2^k.
 //! See the module above for the probability that a wrong product passes, and for what the messages reveal.
 
-use keyquorum_math::{Domain, Element, Prg};
+use keyquorum_math::{Domain, Element, Prg, wipe};
 use zeroize::Zeroize;
 
 use super::coins::toss;
@@ -252,7 +252,7 @@ pub(super) fn pad<E: Element>(share: &mut Share<E>, unit: usize) {
             // A vector that grows leaves a copy of its secrets behind.
             let mut longer = Vec::with_capacity(n);
             longer.extend_from_slice(part);
-            part.iter_mut().zeroize();
+            wipe(part);
             *part = longer;
         }
         part.resize(n, E::default());
@@ -403,7 +403,7 @@ pub(super) fn halve<X: Extension>(extension: &X, vector: &mut Vec<Word<X>>, r: &
     base.sub_assign(high, low);
     extension.scale(high, r);
     base.add_assign(low, high);
-    high.iter_mut().zeroize();
+    wipe(high);
     vector.truncate(half);
 }
 
@@ -458,7 +458,7 @@ fn compare<P: Verifiable, A: Domain, X: Extension>(
             let mut of = of.to_vec();
             extension.scale(&mut of, &factor);
             base.add_assign(sum, &of);
-            of.iter_mut().zeroize();
+            wipe(&mut of);
         };
         masked.combine_range(i * n, &claim.x, scaled)?;
         verdict.combine_range(i * degree, &claim.z, scaled)?;
