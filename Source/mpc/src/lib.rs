@@ -86,3 +86,9 @@ pub use session::{EngineOptions, Session, SessionStats};
 pub use standalone::Standalone;
 pub use table::{named, protocols};
 pub use value::{Kind, Share, Value};
+
+/// Whether tests run with all their cases: `KEYQUORUM_LONG=1`.
+#[cfg(test)]
+fn long_tests() -> bool {
+    std::env::var("KEYQUORUM_LONG").as_deref() == Ok("1")
+}

@@ -257,7 +257,7 @@ impl<A: Arithmetic> Mixed<A> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a failed test may panic
 mod tests {
-    use keyquorum_math::{Z2k128, wipe};
+    use keyquorum_math::Z2k128;
 
     use super::*;
     use crate::protocol::authenticated::{PARTS, binary};

@@ -7,6 +7,7 @@ mod search;
 mod toys;
 
 use super::shape::{SHAPES, Shape};
+use crate::long_tests;
 use counts::{Instance, expected_words, least_weight, without_noise};
 use search::{Places, Random, Set};
 
@@ -31,10 +32,7 @@ const TABLE: [[i64; 3]; 3] = [[424, 424, 394], [286, 286, 244], [364, 386, 300]]
 
 /// Swaps that are tried for a set: 2^22, which takes half a second, or with `KEYQUORUM_LONG` 2^30, some minutes.
 fn proposals() -> u64 {
-    match std::env::var_os("KEYQUORUM_LONG") {
-        Some(_) => 1 << 30,
-        None => 1 << 22,
-    }
+    if long_tests() { 1 << 30 } else { 1 << 22 }
 }
 
 /// What peeling finds, and the least exponent after swaps.

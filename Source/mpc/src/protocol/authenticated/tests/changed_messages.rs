@@ -3,6 +3,7 @@
 use super::{input, numbers, run, run_with};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::long_tests;
 use crate::protocol::authenticated::binary::tampering::{Change, To, tampering};
 
 /// Changes a message to party 0 in every `step`th round of `body`, which checks its results and returns its rounds.
@@ -18,6 +19,9 @@ fn most_changes_are_noticed(
             let results = run_with(2, protocol, (1, None), wrap, body);
             (tried, noticed) = (tried + 1, noticed + usize::from(results[0].is_err()));
         }
+        println!(
+            "adversaries: protocol={protocol} rounds={rounds} tried={tried} noticed={noticed}"
+        );
         // A correction for a digit of a key that is 0, or for a bit that was not chosen, changes nothing.
         assert!(
             10 * noticed >= 7 * tried,
@@ -33,7 +37,7 @@ fn changed_messages_about_numbers_are_noticed() {
         numbers(engine, 10, 64)?;
         Ok(engine.stats().rounds)
     };
-    most_changes_are_noticed(5, body);
+    most_changes_are_noticed(if long_tests() { 5 } else { 11 }, body);
 }
 
 /// Messages of every other round are changed on their way, as for numbers.
