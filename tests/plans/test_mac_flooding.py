@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from tests.adversaries.flooded_plans import DEGREE, POLICY, Flooded, flooded, noise_with_macs, off
 from tests.adversaries.plans import dealt
 from tests.fhe.dealer import tiny
+from tests.long import LONG
 from tests.programs.test_flooding_noise import sums_of
 
 from .corrupted import Change, check_the_toss_burns_the_key, ends_of, nothing
@@ -184,13 +185,14 @@ def _made(parties: int) -> tuple[Committee, Sequence[KeyMaterial]]:
 
 @pytest.mark.parametrize("parties", [2, 3])
 def test_values_come_back_within_the_stated_precision(parties: int) -> None:
-    """Keys, encryption by SEAL, and decryptions at the levels of two primes and of one; the deviation is the stated one (15 % are five deviations of the estimate)."""
+    """Keys, encryption by SEAL, and decryptions at the levels of two primes and, with two parties, of one; the deviation is the stated one (15 % are five deviations of the estimate)."""
     members, material = _made(parties)
     s, parameters = Seal(material[0]), material[0].info.parameters
     values = np.linspace(-1, 1, parameters.slots)
     fresh = s.encryptor.encrypt(s.encoder.encode(values, parameters.scale))
     stated = key_precision(material[0].info)
-    opened = api.decrypt_in_process(members, material, [fresh.to_string(), s.lowest(fresh).to_string()], receiver=parties - 1)
+    levels = [fresh.to_string(), s.lowest(fresh).to_string()]
+    opened = api.decrypt_in_process(members, material, levels if parties == 2 or LONG else levels[:1], receiver=parties - 1)
     for result in opened:
         got = np.asarray(s.encoder.decode(s.context.from_plain_str(result.plaintext)))
         assert np.abs(got - values).max() < stated.largest
@@ -311,9 +313,9 @@ def test_noise_that_a_party_inputs_is_not_found(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("primes", [1, 2])
 def test_the_noise_of_results(primes: int) -> None:
-    """Of 16 decryptions of 64 coefficients: mean and deviation within 5.5 of their own deviations (false alarm 10^-7), and the range."""
+    """Of 8 decryptions of 64 coefficients: mean and deviation within 5.5 of their own deviations (false alarm 10^-7), and the range. The variance is right within 35 %: half of it or twice it is refuted."""
     noise, left = noise_with_macs(POLICY, DEGREE, 2, 1), []
-    for _ in range(16):
+    for _ in range(8):
         plan, end = outcome(primes=primes)
         left += [word - right for word, right in zip(end, plan.wanted, strict=True)]
     x = np.array(left, dtype=np.float64)
@@ -366,7 +368,7 @@ def test_keys_that_nothing_shows_to_be_tested() -> None:
     with pytest.raises(ValueError, match="entries of other types"):
         SealKeyInfo.from_json({**info.to_json(), "lift_tested": 1})
     s = Seal(material[0])
-    ciphertext = s.encryptor.encrypt(s.encoder.encode([0.5], s.parameters.scale))
+    ciphertext = s.lowest(s.encryptor.encrypt(s.encoder.encode([0.5], s.parameters.scale)))
     with pytest.warns(
         SecurityWarning, match="mascot: decryptions under this key are semi-honest, as nothing shows that its secret is the same modulo all primes"
     ):
@@ -385,7 +387,7 @@ def test_keys_that_nothing_shows_to_be_tested() -> None:
 def test_the_receiver_alone_has_the_result() -> None:
     members, material = _made(2)
     s = Seal(material[0])
-    ciphertext = s.encryptor.encrypt(s.encoder.encode([0.5], s.parameters.scale))
+    ciphertext = s.lowest(s.encryptor.encrypt(s.encoder.encode([0.5], s.parameters.scale)))
     parsed = [decrypt_plan.ready_to_decrypt(material[0].info, ciphertext.to_string())]
     ends = run_in_process(members, lambda context: decrypt(context, material[context.party].info, material[context.party].shares, parsed, 1))
     assert ends[0] is None and len(ends[1]) == 1
