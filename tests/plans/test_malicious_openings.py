@@ -26,6 +26,8 @@ from .test_malicious_decryption import ROUNDING, key_shares, planned
 
 FALSE_ALARM = 1e-7
 """Of each of the statistics of a run."""
+DEGREE = 2048
+"""Coefficients, under the primes of `bfv-4096`: a bit that is open agrees with itself in all of them, which chance does with 2^-2048."""
 OPENED = {
     "mal-rep-field": {"round_mask_odd_bits": 2, "round_ltz_circuit_odd_ring_online": 2},
     "mal-shamir": {"round_field_mask": 1, "round_field_open": 1},
@@ -52,7 +54,7 @@ def repeated(items: Any) -> None:
 @pytest.mark.parametrize("masked", [True, False], ids=["random-bits", "zeros"])
 def test_what_decryption_without_a_pool_opens_is_uniform(masked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The two bits of the carry, with replicated shares: the same of them."""
-    parameters = api.load_parameters("bfv-4096")
+    parameters = replace(api.load_parameters("bfv-4096"), ring_degree=DEGREE, security="none")
     t, n = parameters.plain_modulus, parameters.ring_degree
     secret, message, phase = borders(parameters, seed=7)
     plan = planned(parameters, receiver=1)
@@ -88,7 +90,7 @@ def test_what_decryption_without_a_pool_opens_is_uniform(masked: bool, monkeypat
 @pytest.mark.parametrize("protocol", list(OPENED))
 def test_what_decryption_opens_is_uniform(protocol: str, change: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At party 0, which does not receive: the openings of the table, and each bit of them is balanced and agrees with each bit of message and phase half the time."""
-    parameters = api.load_parameters("bfv-4096")
+    parameters = replace(api.load_parameters("bfv-4096"), ring_degree=DEGREE, security="none")
     q, t, n = parameters.coeff_modulus[0], parameters.plain_modulus, parameters.ring_degree
     secret, message, phase = borders(parameters, seed=7)
     plan = planned(parameters, protocol, receiver=1, pooled=True)
