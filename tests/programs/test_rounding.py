@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.long import LONG
 from tests.protocols import (
     EMULATE_RING,
     REPLICATED_FIELD,
@@ -33,6 +34,12 @@ RINGS = [
     (VERIFIED_RING, VERIFIED_SHAMIR),
 ]
 BOTH = pytest.mark.parametrize(("ring", "field"), RINGS, ids=["emulate", "replicated", "additive-2", "additive-3-4", "shamir", "verified"])
+
+
+def few_of_four(ring: Backend, kept: bool) -> None:
+    """Skips what is not ``kept`` of four parties, whose oblivious transfers take most of the time of these tests; KEYQUORUM_LONG=1 runs it."""
+    if ring is SEMI_RING_4 and not kept and not LONG:
+        pytest.skip("KEYQUORUM_LONG=1: other numbers of contributors to sums of four parties")
 
 
 def uniform(bits: int, size: int) -> np.ndarray:
@@ -79,6 +86,7 @@ def border_instances(t: int, ell: int) -> tuple[list[int], np.ndarray]:
 @pytest.mark.parametrize("contributors", [1, 2, 3])
 @pytest.mark.parametrize(("ell", "t"), [(4, 3), (20, 257), (46, 65537), (60, 65537)])
 def test_circuit_is_exact_for_odd_t(ring: Backend, field: Backend, contributors: int, ell: int, t: int) -> None:
+    few_of_four(ring, contributors == 3)
     z, messages = border_instances(t, ell)
     private = masks(contributors, len(z), ell, carry_rows(contributors) + 1)
     assert np.array_equal(odd("round_ltz_circuit", z, ell, t, ring, field, private), messages)
@@ -101,6 +109,7 @@ def cut(z: list[int], ell: int, t: int, summands: int) -> tuple[list[int], list[
 @pytest.mark.parametrize(("ell", "t"), [(4, 3), (46, 65537), (60, 65537)])
 def test_carry_is_exact(ring: Backend, field: Backend, summands: int, contributors: int, stores: bool, ell: int, t: int) -> None:
     """Random bits that contributors give, or joint integers of which both runs read shares."""
+    few_of_four(ring, (summands, contributors) == ((4, 3) if ell > 4 else (3, 3)))
     z, messages = border_instances(t, ell)
     low, high = cut(z, ell, t, summands)
     size, rows = len(z), carry_rows(summands)
@@ -142,6 +151,7 @@ def test_every_carry_of_a_small_ring() -> None:
 @pytest.mark.parametrize("contributors", [1, 2, 3])
 @pytest.mark.parametrize(("ell", "j"), [(3, 1), (40, 10), (60, 4)])
 def test_circuit_is_exact_for_powers_of_two(ring: Backend, field: Backend, contributors: int, ell: int, j: int) -> None:
+    few_of_four(ring, contributors == 3)
     z, messages = border_instances(2**j, ell)
     high = [v + (int(RNG.integers(0, 2 ** (64 - ell - j))) << (ell + j)) if ell + j < 64 else v for v in z]
     assert np.array_equal(power2("round_ltz_circuit", high, ell, j, ring, masks(contributors, len(z), ell, 0)), messages)
@@ -161,6 +171,7 @@ def test_every_noise_under_every_mask() -> None:
 @pytest.mark.parametrize("contributors", [1, 2, 3])
 def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, contributors: int) -> None:
     """Wrong by one where e + (R mod 2^l) leaves [0, 2^l), and nowhere else: probability |e| / 2^l."""
+    few_of_four(ring, contributors == 3)
     ell, t, size = 10, 257, 4096
     messages = RNG.integers(0, t, size)
     e = RNG.integers(-16, 17, size)
@@ -184,8 +195,8 @@ def test_mask_open_fails_exactly_where_it_says(ring: Backend, field: Backend, co
 
 @BOTH
 def test_mask_open_at_the_sizes_of_bfv(ring: Backend, field: Backend) -> None:
-    """|e| <= 2^16, l = 46: no failure in 2^14 openings but with probability 2^14 * 2^16 / 2^46 = 2^-16."""
-    ell, t, size = 46, 65537, 1 << 14
+    """|e| <= 2^16, l = 46: no failure in 2^14 openings (of four parties 2^12) but with probability 2^14 * 2^16 / 2^46 = 2^-16."""
+    ell, t, size = 46, 65537, 1 << (12 if ring is SEMI_RING_4 and not LONG else 14)
     messages = RNG.integers(0, t, size)
     z = [int(m) * 2**ell + int(v) + 2 ** (ell - 1) for m, v in zip(messages, RNG.integers(-(2**16), 2**16, size), strict=True)]
     got = odd("round_mask_open", z, ell, t, ring, field, masks(2, size, ell, 1))
