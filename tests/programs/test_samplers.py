@@ -147,7 +147,9 @@ def test_more_than_five_parties(backend: Backend) -> None:
     assert np.abs(out.shares).sum() == 3 and np.abs(out.shares).max() == 1
 
 
-GAUSSIAN = [(b, "bits", 1 << 14 if b in ADDITIVE else VERIFIED_SAMPLES if b in VERIFIED else SAMPLES) for b in BINARY] + [
+GAUSSIAN = [
+    (b, "bits", 1 << (14 if b.parties == 2 or LONG else 12) if b in ADDITIVE else VERIFIED_SAMPLES if b in VERIFIED else SAMPLES) for b in BINARY
+] + [
     (SEMI_FIELD, "arith", 1 << 10),
     (EMULATE_FIELD, "arith", 1 << 16),
     (REPLICATED_RING, "arith", 1 << 14),
