@@ -26,7 +26,7 @@ SHAPES = [("round_ltz_circuit", 8, 2), ("round_ltz_table", 8, 2), ("round_ltz_ta
 
 @pytest.mark.parametrize(("protocol", "parties", "set_name"), COMMITTEES)
 def test_recordings_of_the_roundings(protocol: str, parties: int, set_name: str) -> None:
-    parameters, times, size = lwe_parameters(set_name), 4, 2
+    parameters, times, size = lwe_parameters(set_name), 3, 2
     shapes = SHAPES if protocol != "mascot" else SHAPES[:1] + SHAPES[3:]
 
     def recordings_of(seed: int) -> list[dict[str, Any]]:
