@@ -46,6 +46,11 @@ class Outcome:
 
 def centred(values: Sequence[int] | NDArray[Any], modulus: int) -> Ints:
     """Representatives in [-M/2, M/2)."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iub" and (modulus < 1 << 62 or modulus == 1 << 64):
+        if modulus == 1 << 64:
+            return values.astype(np.uint64).view(np.int64)
+        residues = (values.astype(np.int64 if values.dtype != np.uint64 else np.uint64) % modulus).astype(np.int64)
+        return np.where(2 * residues >= modulus, residues - modulus, residues)
     reduced = [int(v) % modulus for v in values]
     return np.array([v - modulus if 2 * v >= modulus else v for v in reduced], dtype=np.int64)
 
