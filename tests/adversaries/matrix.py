@@ -21,6 +21,9 @@ AT_A_TIME = 6
 TRIES = 8
 """Runs of a deviation without its check: another value changes a symbol of Legendre half of the time."""
 
+OF_PLANS = tuple(kind for kind in (*WIRE, *ABOVE) if kind not in ("replay", "shorter", "longer", "other-session"))
+"""Without what sessions refuse before a plan sees it: in quick runs of long plans, whose protocols and sessions other rows deviate in with all kinds."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -59,10 +62,10 @@ ROWS = (
     Row(lambda: rounding("spdz2k", 2), at_most=20, quick=1),
     Row(lambda: noise_check("mal-rep-ring", 3, within=False)),
     Row(lambda: noise_check("mal-rep-ring", 3, within=True), quick=0),
-    Row(lambda: decryption("mal-rep-field", 3, 0)),
+    Row(lambda: decryption("mal-rep-field", 3, 0), quick=2),
     Row(lambda: decryption("mal-rep-field", 3, 1), quick=0),
-    Row(lambda: decryption("mal-rep-field", 3, 2, pooled=True), at_most=40, quick=1),
-    Row(lambda: decryption("mal-shamir", 3, 1), at_most=40, quick=1),
+    Row(lambda: decryption("mal-rep-field", 3, 2, pooled=True), at_most=40, quick=1, quick_kinds=OF_PLANS),
+    Row(lambda: decryption("mal-shamir", 3, 1), at_most=40, quick=1, quick_kinds=OF_PLANS),
     Row(lambda: decryption("mal-shamir", 5, 4, pooled=True), at_most=20, quick=0),
     Row(lambda: lwe_decryption("mal-rep-field", 3, 0), quick=1),
     Row(lambda: lwe_decryption("mal-rep-field", 3, 1, modulus="prime", pooled=True), at_most=40, quick=1),
@@ -95,7 +98,7 @@ ROWS = (
     Row(lambda: flooded("mascot", 2, 0), at_most=10, quick=1, quick_kinds=("flip", "shares", "input", "public")),
     Row(lambda: flooded("mascot", 2, 1, primes=1), at_most=6, quick=0),
     Row(lambda: flooded("mascot", 3, 2), at_most=4, quick=0),
-    Row(lambda: seal_keys("mascot", 2), at_most=10, quick=1),
+    Row(lambda: seal_keys("mascot", 2), at_most=10, quick=1, quick_kinds=OF_PLANS),
     Row(lambda: seal_keys("mascot", 3), at_most=4, quick=0),
     Row(lambda: lwe_keys("mascot", 2), at_most=10, quick=1, quick_kinds=("flip", "shares", "public")),
     Row(lambda: lwe_keys("mascot", 3), at_most=4, quick=0),
@@ -103,7 +106,7 @@ ROWS = (
     Row(lambda: lwe_decryption("mascot", 2, 1, pooled=True), at_most=6, quick=0),
     Row(lambda: lwe_decryption("mascot", 3, 1, "round_mask_open", pooled=True), at_most=4, quick=0),
     Row(lambda: lwe_decryption("mascot", 2, 0, "round_flood", pooled=True), at_most=4, quick=0),
-    Row(lambda: decryption_in_ring(2), at_most=20, quick=1),
+    Row(lambda: decryption_in_ring(2), at_most=20, quick=1, quick_kinds=OF_PLANS),
     Row(lambda: decryption_in_ring(3, 2), at_most=10, quick=0),
     Row(lambda: decryption_in_ring(2, 1, pooled=True), at_most=20, quick=0),
     Row(lambda: decryption_in_ring(3, 1, pooled=True), at_most=4, quick=0),
