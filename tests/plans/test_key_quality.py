@@ -2,7 +2,7 @@
 
 Everything secret is fixed by seeds, so these tests give the same answer each time: each looks at one fixed sample, which a
 right implementation fails to put into its 99 % interval with probability 1 % per assertion, before the seed was chosen, and
-never afterwards. Only SEAL's generator cannot be seeded; its samples are 15 to 30 times larger than ours, and intervals leave
+never afterwards. Only SEAL's generator cannot be seeded; its samples are 7 to 60 times larger than ours, and intervals leave
 it so much room that a right implementation fails by its chance once in a million runs.
 """
 
@@ -98,7 +98,7 @@ def sample(backend: str, distribution: str, keys: int) -> Sample:
 @cache
 def seal_noise(kind: str) -> Ints:
     """Noise of keys that SEAL's own KeyGenerator made for the same parameters; more of those of which ours have fewest."""
-    polynomials = 1024 if kind == "pk" else 512
+    polynomials = 768 if kind == "pk" else 192
     parameters = quality_set()
     generator = seal.KeyGenerator(seal_context(parameters))
     secret: SecretKey = read_secret_key(parameters, generator.secret_key().to_string())
@@ -163,17 +163,20 @@ def test_noise_has_no_structure(backend: str) -> None:
     assert abs((pk * relin).sum()) < z999 * CBD_VARIANCE * np.sqrt(pk.size)
 
 
-@pytest.mark.parametrize(("backend", "keys"), [case for case in (("rep-field", KEYS), ("shamir-3", 2), ("shamir-5", 1)) if case[0] in COMMITTEES])
+@pytest.mark.parametrize(
+    ("backend", "keys"), [case for case in (("rep-field", KEYS if LONG else 4), ("shamir-3", 2), ("shamir-5", 1)) if case[0] in COMMITTEES]
+)
 def test_noise_of_keys_can_be_gaussian(backend: str, keys: int) -> None:
     """The distribution `gaussian`: chi-square against the exact discrete Gaussian of deviation 3.2 at 99 %, and its variance.
 
-    2^20 coefficients with rep-field; fewer with shamir, whose random bits cost more. (Of shamir-3 two keys: the variance of
+    2^20 coefficients with rep-field and KEYQUORUM_LONG=1, else 2^18: a deviation of 3.25 has a variance that is 11 errors of the estimate too large; fewer with shamir, whose random bits cost
+    more. (Of shamir-3 two keys: the variance of
     the first alone is 2.8 deviations high, that of 12 keys 1.7 low. About 40 statements at 99 % are made here; one such
     is to be expected.)
     """
     distribution = discrete_gaussian(3.2, 23)
     found = sample(backend, "gaussian", keys).all_noise
-    assert found.size >= (SAMPLES if keys == KEYS else 80000)
+    assert found.size >= (SAMPLES if keys == KEYS else 80000 * keys)
     assert chi_square_p(found, distribution) > 0.01
     ratio = float(np.mean(found.astype(float) ** 2)) / variance(distribution)
     assert abs(ratio - 1) < Z99 * np.sqrt((kurtosis(distribution) - 1) / found.size)
