@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
+from itertools import chain
 from pathlib import Path
+from random import SystemRandom
 
 from keyquorum import _engine
 from keyquorum.model.arguments import checked
@@ -25,9 +26,8 @@ LOWEST_PORT = 10_000
 def _free_ports(count: int) -> list[int]:
     """Ports of this host without a listener; where possible, ports that the system does not give to outgoing connections."""
     outgoing, found = _outgoing_ports(), list[int]()
-    candidates = list(range(LOWEST_PORT, 1 << 16))
-    random.SystemRandom().shuffle(candidates)
-    for port in sorted(candidates, key=outgoing.__contains__):
+    ports = range(LOWEST_PORT, 1 << 16)
+    for port in chain(_shuffled(port for port in ports if port not in outgoing), _shuffled(port for port in ports if port in outgoing)):
         with socket.socket() as s:
             try:
                 s.bind(("127.0.0.1", port))
@@ -37,6 +37,15 @@ def _free_ports(count: int) -> list[int]:
         if len(found) == count:
             return found
     raise CommitteeError(f"{count} parties need a free port each on this host: give their addresses with --host")
+
+
+def _shuffled(ports: Iterable[int]) -> Iterator[int]:
+    """In random order. Each is drawn when it is asked for: few are."""
+    left, random = list(ports), SystemRandom()
+    while left:
+        place = random.randrange(len(left))
+        left[place], left[-1] = left[-1], left[place]
+        yield left.pop()
 
 
 def _outgoing_ports() -> range:
