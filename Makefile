@@ -137,6 +137,8 @@ test-rust: tools
 JOBS ?= 3
 PYTEST := $(PY) $(if $(CI),Scripts/run_tests.py --durations=50,-m pytest)
 
+# Idle threads of OpenBLAS spin.
+test-python: export OPENBLAS_NUM_THREADS := 1
 test-python: build
 	$(PYTEST) -n $(JOBS) --dist worksteal -m "not alone"
 	$(PYTEST) -m alone

@@ -12,11 +12,19 @@ import hypothesis
 import numpy as np
 import pytest
 
+from tests.commands import fork_parties
+
 hypothesis.settings.register_profile("keyquorum", deadline=None)  # other tests run beside them
 hypothesis.settings.load_profile("keyquorum")
 
 # A shell may start the tests with Ctrl-C ignored, and processes inherit that; some tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _forked_parties() -> None:
+    """Parties of a job are processes that begin with the imports."""
+    fork_parties()
 
 
 @pytest.fixture(autouse=True)

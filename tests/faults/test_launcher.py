@@ -16,12 +16,20 @@ from typing import Any
 import pytest
 from keyquorum.cli import app
 from keyquorum.model.errors import PartyError, PartyInterrupted
-from keyquorum.parties import run_processes
+from keyquorum.parties import processes, run_processes
 from typer.testing import CliRunner
 
 from .deployment import START, decrypt_job, decrypts, keygen_job
 
 pytestmark = pytest.mark.alone
+
+
+@pytest.fixture(autouse=True)
+def _started_parties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the launcher itself, not forked as elsewhere in these tests."""
+    monkeypatch.setattr(processes, "subprocess", subprocess)
+
+
 CONNECT = 60.0
 """Far longer than a culprit may be hidden."""
 SHARE, IDENTITY = "party-1/keys/before/share-0.kqs", "party-1/identity.pem"
