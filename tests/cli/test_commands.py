@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ import pytest
 from keyquorum.model.errors import CommitteeError
 from keyquorum.parties import setup
 
-from tests.commands import command
+from tests.commands import command, started
 from tests.long import some
 
 
@@ -82,16 +80,11 @@ def test_a_weak_policy_warns_loudly(tour: Path) -> None:
 
 def test_a_weak_policy_warns_on_every_host(tour: Path) -> None:
     """The command that writes a job warns, and so do every party that runs it, and inspect."""
-    python = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
-    asked = [*python, "keygen", "committee", "far", "-p", "ckks-4096", "--no-relin", "--flood-bits", "1", "--job", "far.json"]
-    assert "WARNING: flooding of 1 bits is WEAK" in subprocess.run(asked, cwd=tour, capture_output=True, text=True, timeout=120, check=True).stderr
-    runs = [
-        subprocess.Popen([*python, "party", "committee", str(i), "far.json"], cwd=tour, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for i in range(3)
-    ]
-    for run in runs:
-        _, err = run.communicate(timeout=120)
-        assert run.returncode == 0 and err.count("WARNING: flooding of 1 bits is WEAK") == 1, err
+    asked = ("keygen", "committee", "far", "-p", "ckks-4096", "--no-relin", "--flood-bits", "1", "--job", "far.json")
+    assert "WARNING: flooding of 1 bits is WEAK" in command(tour, *asked).stderr
+    for run in [started(tour, "keyquorum", "party", "committee", i, "far.json") for i in range(3)]:
+        done = run.ended()
+        assert done.returncode == 0 and done.stderr.count("WARNING: flooding of 1 bits is WEAK") == 1, done.stderr
     assert "WARNING: flooding of 1 bits is WEAK" in keyquorum("inspect", "committee/party-1/keys/far", folder=tour)
 
 
@@ -233,10 +226,9 @@ def test_doctor_tells_what_to_fix(tmp_path: Path) -> None:
 
 def test_parties_of_a_job(tour: Path) -> None:
     keyquorum("keygen", "committee", "job", "-p", "bfv-4096", "--no-relin", "--job", "job.json", folder=tour)
-    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "party", "committee"]
-    parties = [subprocess.Popen([*command, str(i), "job.json", "--json"], cwd=tour, stdout=subprocess.PIPE, text=True) for i in range(3)]
-    ids = {json.loads(p.communicate(timeout=60)[0])["key_id"] for p in parties}
-    assert len(ids) == 1 and all(p.returncode == 0 for p in parties)
+    parties = [started(tour, "keyquorum", "party", "committee", i, "job.json", "--json") for i in range(3)]
+    done = [party.ended(60) for party in parties]
+    assert len({json.loads(each.stdout)["key_id"] for each in done}) == 1 and all(each.returncode == 0 for each in done)
     assert "key " in keyquorum("inspect", "committee/party-2/keys/job", folder=tour)
 
 
