@@ -14,6 +14,8 @@ from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.resources import find_program, program_path
 from keyquorum.plans.program import ProgramRequest
 
+from tests.commands import run
+
 SCRIPT = Path(__file__).resolve().parents[2] / "Scripts" / "compile-run.py"
 Q60, M61 = "1152921504606584833", "2305843009213693951"
 
@@ -21,7 +23,7 @@ Q60, M61 = "1152921504606584833", "2305843009213693951"
 def script(folder: Path, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     names = {k: v for k, v in os.environ.items() if k not in ("PLAYERS", "THRESHOLD")} | environment
     command = [sys.executable, str(SCRIPT), *args]
-    return subprocess.run(command, cwd=folder, env=names, capture_output=True, text=True, timeout=60, check=False)
+    return run(command, folder, environment=names)
 
 
 @pytest.mark.parametrize(
@@ -210,11 +212,11 @@ def test_numbers_of_files_and_typed_ones(tmp_path: Path, protocol: str) -> None:
         write(tmp_path / "Player-Data" / f"Input-P{party}-0", text)
     assert script(tmp_path, protocol, "add").stdout.splitlines()[0] == "[5, 6] -7"
     command = [sys.executable, str(SCRIPT), protocol, "add", "--", "-I"]
-    typed = subprocess.run(command, cwd=tmp_path, input="1 2\n3\n\n", capture_output=True, text=True, timeout=60, check=False)
+    typed = run(command, tmp_path, typed="1 2\n3\n\n")
     assert typed.stdout.splitlines()[0] == "[1, 2] 3", typed.stderr
-    typed = subprocess.run(command, cwd=tmp_path, input="1\n3\n\n", capture_output=True, text=True, timeout=60, check=False)
+    typed = run(command, tmp_path, typed="1\n3\n\n")
     assert typed.returncode == 1 and "the numbers typed for party 0 end after 1" in typed.stderr
-    typed = subprocess.run(command, cwd=tmp_path, input="1 x\n3\n\n", capture_output=True, text=True, timeout=60, check=False)
+    typed = run(command, tmp_path, typed="1 x\n3\n\n")
     assert typed.returncode == 1 and "input is decimal numbers" in typed.stderr
 
 
