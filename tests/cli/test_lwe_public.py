@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.serve.kinds.decryption import ServedKey
 
+from tests.commands import started
 from tests.long import some
 
 from .test_pools import call
@@ -83,10 +82,9 @@ def test_a_job_for_several_hosts(tmp_path: Path) -> None:
     """Every party is started by itself, from the job file; each has the same public key."""
     api.init(tmp_path / "committee", 2, "semi")
     assert "start keyquorum party" in call("keygen", tmp_path / "committee", "key", "-p", "lwe64-p2", "--job", tmp_path / "job.json")
-    command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "party", "committee"]
-    parties = [subprocess.Popen([*command, str(i), "job.json", "--json"], cwd=tmp_path, stdout=subprocess.PIPE, text=True) for i in range(2)]
-    ids = {json.loads(p.communicate(timeout=120)[0])["key_id"] for p in parties}
-    assert len(ids) == 1 and all(p.returncode == 0 for p in parties)
+    parties = [started(tmp_path, "keyquorum", "party", "committee", i, "job.json", "--json") for i in range(2)]
+    done = [party.ended() for party in parties]
+    assert len({json.loads(each.stdout)["key_id"] for each in done}) == 1 and all(each.returncode == 0 for each in done)
     assert len({(tmp_path / f"committee/party-{i}/keys/key/public.lwepk").read_bytes() for i in range(2)}) == 1
     with pytest.raises(ParameterError, match="keys of LWE are made on the embedded engine: leave out --backend"):
         call("keygen", tmp_path / "committee", "other", "-p", "lwe64-p2", "--backend", "mp-spdz")
