@@ -1,7 +1,7 @@
 """Random values for every option of every command: each gives a result or an error of one line, never a traceback.
 
 The commands run in this process. No party is started: where a command would start one, an error is raised. The checks before that are tested here;
-tests/faults and tests/deploy test the rest. ``SEED`` chooses other values, ``SECONDS`` a longer time (20).
+tests/faults and tests/deploy test the rest. ``SEED`` chooses other values, ``SECONDS`` a longer time (8, in long tests 20).
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from keyquorum.serve.client import make_receiver
 from typer.models import ArgumentInfo
 from typer.testing import CliRunner
 
-SECONDS = float(os.environ.get("SECONDS", "20"))
+from tests import long
+
+SECONDS = float(os.environ.get("SECONDS", "20" if long.LONG else "8"))
 RUNS = 300
 """Of each command, if the time suffices."""
 INTEGERS = ["0", "1", "2", "3", "-1", "7", "64", "99999", "2147483648", "9223372036854775808", "18446744073709551616", "1" + "0" * 40, "x", "", "1.5"]
