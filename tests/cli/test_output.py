@@ -28,6 +28,8 @@ from typer.testing import CliRunner
 
 from tests.cli.test_first_use import run
 from tests.cli.test_option_fuzz import commands
+from tests.commands import run as forked
+from tests.long import some
 
 SHELL_SECONDS = 60
 COMMAND = [sys.executable, "-c", "from keyquorum.cli import main; main()"]
@@ -183,7 +185,7 @@ def test_bench_is_not_silent(tmp_path: Path) -> None:
     """A sweep without a terminal says where it is while a measurement runs."""
     words = ["bench", "primitives", "--quick", "--only", "product", "-E", "ring", "--repeats", "1", "--budget", "0.05", "-o", str(tmp_path)]
     code = "import keyquorum.terminal.progress as p; p.LINE_AFTER = 0.3; from keyquorum.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=False)
+    done = forked([sys.executable, "-c", code, *words], tmp_path)
     assert re.search(r"^progress: primitives: \d+ of \d+, \d+ s$", done.stderr, re.M), (done.stdout, done.stderr)
 
 
@@ -206,21 +208,38 @@ def complete(line: str, folder: Path, tmp_path: Path) -> list[str]:
     return done.stdout.split()
 
 
+def offered(line: str, folder: Path) -> list[str]:
+    """What the command prints for bash, with the variables that the script of the shell sets."""
+    words = line.split(" ")
+    variables = {"_KEYQUORUM_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = forked([sys.executable, "-m", "keyquorum"], folder, environment={**os.environ, **variables})
+    assert done.returncode == 0 and done.stderr == "", done
+    return done.stdout.split()
+
+
+COMPLETED = {
+    "keyquorum decode committee ": ["key"],
+    "keyquorum eval committee key rot": ["rotate"],
+    "keyquorum de": ["decrypt", "decode", "demo"],
+    "keyquorum pool ": ["fill", "status", "drop"],
+    "keyquorum decrypt --ro": ["--rounding"],
+    "keyquorum keygen committee k -p bfv-4": ["bfv-4096"],
+    "keyquorum pool fill committee -p lwe5": ["lwe53-p16", "lwe53-p16-eta52"],
+    "keyquorum init c -E se": ["semi2k", "semi"],
+    "keyquorum completion ": ["bash", "zsh", "fish"],
+}
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
 def test_bash_completes(made: Path, tmp_path: Path) -> None:
-    cases = {
-        "keyquorum de": ["decrypt", "decode", "demo"],
-        "keyquorum pool ": ["fill", "status", "drop"],
-        "keyquorum decrypt --ro": ["--rounding"],
-        "keyquorum decode committee ": ["key"],
-        "keyquorum eval committee key rot": ["rotate"],
-        "keyquorum keygen committee k -p bfv-4": ["bfv-4096"],
-        "keyquorum pool fill committee -p lwe5": ["lwe53-p16", "lwe53-p16-eta52"],
-        "keyquorum init c -E se": ["semi2k", "semi"],
-        "keyquorum completion ": ["bash", "zsh", "fish"],
-    }
-    for line, expected in cases.items():
-        assert sorted(complete(line, made, tmp_path)) == sorted(expected), line
+    """At the end of a word and after a space."""
+    for line in some(COMPLETED, 2):
+        assert sorted(complete(line, made, tmp_path)) == sorted(COMPLETED[line]), line
+
+
+def test_what_is_offered(made: Path) -> None:
+    for line, expected in COMPLETED.items():
+        assert sorted(offered(line, made)) == sorted(expected), line
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
