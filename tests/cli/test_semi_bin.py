@@ -13,6 +13,8 @@ from keyquorum.backends.mpspdz.certificates import make_certificate
 from keyquorum.cli import compile_run
 from keyquorum.model.errors import ParameterError
 
+from tests.commands import run
+
 SCRIPT = Path(__file__).resolve().parents[2] / "Scripts" / "compile-run.py"
 SOURCE = """
 t = sbits.get_type(16)
@@ -49,7 +51,7 @@ def work_folder(folder: Path, source: str = SOURCE) -> Path:
 
 def script(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SCRIPT), *args]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return run(command, folder)
 
 
 @pytest.mark.parametrize("options", [["-B", "64", "-E", "semi-bin"], ["semi-bin-party.x"], ["-E", "emulate"], ["-E", "semi2k"]], ids=" ".join)
