@@ -9,16 +9,19 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from keyquorum import api
+
+from tests.commands import run
 
 from .test_links import ROOT, script
 
 BROWSER = """
 // As much of a browser as search/main.js asks for, on a site without a server.
 const fs = require("fs"), path = require("path"), vm = require("vm");
-const [site, asked] = process.argv.slice(2);
+const [site, asked, ...typed] = process.argv.slice(2);  // the first is in the address, the others are typed after it
 function element(tag) {
   return {tag, children: [], textContent: "", href: "", listeners: {},
     get firstChild() { return this.children[0] || null; },
@@ -35,8 +38,11 @@ vm.createContext(scope);
 const run = (name) => vm.runInContext(fs.readFileSync(path.join(site, name), "utf8"), scope, {filename: name});
 run("search/main.js");
 while (waiting.length) { const next = waiting.shift(); run(next.src); next.onload(); }
-console.log(JSON.stringify({text: known["mkdocs-search-results"].textContent,
-  found: known["mkdocs-search-results"].children.map((a) => [a.children[0].children[0].href, a.children[1].textContent])}));
+const results = known["mkdocs-search-results"], field = known["mkdocs-search-query"];
+const shown = () => ({text: results.textContent, found: results.children.map((a) => [a.children[0].children[0].href, a.children[1].textContent])});
+const said = [shown()];
+for (const text of typed) { results.textContent = ""; field.value = text; field.listeners.keyup(); said.push(shown()); }
+console.log(JSON.stringify(said));
 """
 
 
@@ -100,25 +106,36 @@ def test_the_index_has_every_page_and_every_page_the_field(site: Path) -> None:
     assert not re.search(r"Worker|XMLHttpRequest|fetch\(", (site / "search" / "main.js").read_text()), "which pages opened from disk may not use"
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        ("fingerprint", "tutorial.html#2-trust"),
-        ("backups", "tutorial.html#8-backups"),
-        ("round_ltz_circuit", "programs.html#round_ltz_circuit"),
-        ("star openings", "networks.html#star-openings"),
-        ("keygen_needs", "python.html"),
-        ("flooding: (what", "ckks.html"),
-    ],
-)
-def test_search_finds_and_links(site: Path, tmp_path: Path, asked: str, expected: str) -> None:
-    """In a JavaScript engine, on files alone."""
+FOUND = {
+    "flooding: (what": "ckks.html",
+    "fingerprint": "tutorial.html#2-trust",
+    "backups": "tutorial.html#8-backups",
+    "round_ltz_circuit": "programs.html#round_ltz_circuit",
+    "star openings": "networks.html#star-openings",
+    "keygen_needs": "python.html",
+}
+"""What is asked, and a page that is found. The first is asked by the address of the page, the others are typed."""
+Answers = dict[str, dict[str, Any]]
+
+
+def asked_of(site: Path, folder: Path, *texts: str) -> Answers:
+    """What the search page shows, in a JavaScript engine, on files alone."""
     if shutil.which("node") is None:
         pytest.skip("no JavaScript engine (node) is installed")
-    (tmp_path / "browser.js").write_text(BROWSER)
-    done = subprocess.run(["node", tmp_path / "browser.js", site, asked], capture_output=True, text=True, timeout=60, check=False)
+    (folder / "browser.js").write_text(BROWSER)
+    done = subprocess.run(["node", folder / "browser.js", site, *texts], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["found"]
+    return dict(zip(texts, json.loads(done.stdout), strict=True))
+
+
+@pytest.fixture(scope="module")
+def answers(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    return asked_of(site, tmp_path_factory.mktemp("browser"), *FOUND, "xyzzyx", "")
+
+
+@pytest.mark.parametrize(("asked", "expected"), FOUND.items())
+def test_search_finds_and_links(site: Path, answers: Answers, asked: str, expected: str) -> None:
+    found = answers[asked]["found"]
     assert any(href.startswith(f"./{expected}") for href, _ in found[:10]), found[:10]
     for href, excerpt in found:
         name, _, anchor = href.partition("#")
@@ -126,13 +143,9 @@ def test_search_finds_and_links(site: Path, tmp_path: Path, asked: str, expected
         assert len(excerpt) < 260
 
 
-def test_search_says_when_there_is_nothing(site: Path, tmp_path: Path) -> None:
-    if shutil.which("node") is None:
-        pytest.skip("no JavaScript engine (node) is installed")
-    (tmp_path / "browser.js").write_text(BROWSER)
+def test_search_says_when_there_is_nothing(answers: Answers) -> None:
     for asked, said in (("xyzzyx", "No results found"), ("", "")):
-        done = subprocess.run(["node", tmp_path / "browser.js", site, asked], capture_output=True, text=True, timeout=60, check=True)
-        assert json.loads(done.stdout) == {"text": said, "found": []}
+        assert answers[asked] == {"text": said, "found": []}
 
 
 def test_the_python_page_begins_with_an_example_and_functions(site: Path) -> None:
@@ -157,7 +170,7 @@ def example() -> str:
 
 def test_the_python_example_runs(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(example())
-    done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = run([sys.executable, "example.py"], tmp_path)
     assert done.returncode == 0 and done.stdout.strip() == "[3 1 4]", done.stderr
 
 
