@@ -11,6 +11,8 @@ from pathlib import Path
 import keyquorum
 import pytest
 
+from tests.commands import run as forked
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 NOTEBOOK = EXAMPLES / "cost_and_threat_model.ipynb"
@@ -35,7 +37,7 @@ def run(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess
     """An example as a user starts it, in a folder of its own."""
     environment = {**os.environ, "PYTHONPATH": PACKAGE}
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    return forked(command, folder, 240, environment)
 
 
 @pytest.mark.parametrize("name", PRINTS)
