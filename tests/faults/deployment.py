@@ -21,6 +21,8 @@ from keyquorum.parties import run_processes
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.seal.policy import FloodPolicy
 
+from tests.commands import Forked
+
 PARAMETERS = api.load_parameters("ckks-4096")
 POLICY = FloodPolicy(bits=4, decryptions=1000, noise_bits=4)
 CONNECT_TIMEOUT = 6.0
@@ -60,7 +62,7 @@ class Parties:
         for party, (folder, job) in enumerate(zip(folders, jobs, strict=True)):
             if job is None:
                 continue
-            process = subprocess.Popen(
+            process = Forked(
                 [sys.executable, "-m", "keyquorum.parties"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )  # fmt: skip
