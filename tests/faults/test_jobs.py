@@ -25,6 +25,8 @@ from keyquorum.parties.queue import hold, job_lock
 from keyquorum.plans import keygen
 from keyquorum.schemes.key_folder import NewKey, load_key
 
+from tests.commands import Forked
+
 from .deployment import decrypt_job, keygen_job
 
 HOLDING = """
@@ -41,7 +43,7 @@ time.sleep(60)
 def command(*words: object) -> subprocess.Popen[str]:
     """A command of the command line, not waited for."""
     line = [sys.executable, "-c", "from keyquorum.cli import main; main()", *map(str, words)]
-    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return Forked(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -52,7 +54,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 def holding(path: Path) -> subprocess.Popen[str]:
     """A process that holds a lock."""
-    process = subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdout=subprocess.PIPE, text=True)
+    process = Forked([sys.executable, "-c", HOLDING, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "held\n"
     return process
 
