@@ -29,6 +29,8 @@ from keyquorum.plans.decrypt import decrypt_job
 from keyquorum.plans.pool_jobs import pool_fill_job
 from keyquorum.schemes.key_folder import load_key
 
+from tests.commands import run
+
 
 @pytest.fixture()
 def small_disk(tmp_path: Path) -> Iterator[Path]:
@@ -67,7 +69,7 @@ def counted(folder: Path) -> list[int]:
 def command(*words: object) -> str:
     """The one line of error of a command that must fail, without warnings about the weak policy of tests."""
     line = [sys.executable, "-c", "from keyquorum.cli import main; main()", *map(str, words)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    done = run(line, Path.cwd())
     lines = [line for line in done.stderr.strip().splitlines() if not line.startswith(("WARNING: ", "progress: "))]
     assert done.returncode == 1 and len(lines) == 1, done
     return lines[0]
