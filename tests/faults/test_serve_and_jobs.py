@@ -14,6 +14,8 @@ from keyquorum.schemes.lwe.key import load_lwe_key
 from keyquorum.serve.client import fetch, local_addresses
 from keyquorum.serve.daemon import Daemon, Service
 
+from tests.commands import Forked
+
 from .test_served import Served, process, until_right
 
 
@@ -69,7 +71,7 @@ def test_a_daemon_connects_after_the_job_before_it(tmp_path: Path) -> None:
     lock = job_lock(s.committee, 0, "a long job")
     assert lock.take()
     log = tmp_path / "log"
-    parties: dict[int, subprocess.Popen[bytes]] = {}
+    parties: dict[int, Forked] = {}
     try:
         parties = {party: process(s, party, log) for party in (0, 1)}
         for _ in range(200):
