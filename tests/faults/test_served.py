@@ -33,6 +33,8 @@ from keyquorum.serve.client import Receiver, Refused, fetch, local_addresses, ma
 from keyquorum.serve.daemon import Daemon, Service
 from keyquorum.serve.plan import Plan, read_plan
 
+from tests.commands import Forked
+
 REQUESTS = int(os.environ.get("KEYQUORUM_SOAK", "240"))
 CLIENTS = 8
 
@@ -428,13 +430,13 @@ def test_many_receivers_and_a_restart(served: Callable[[int], Served]) -> None:
             time.sleep(0.05)
 
 
-def process(s: Served, party: int, log: Path) -> subprocess.Popen[bytes]:
+def process(s: Served, party: int, log: Path) -> Forked:
     """A party as a process of its own."""
     (s.committee.party_folder(party) / "serve.json").unlink(missing_ok=True)
     arguments = ["serve", s.committee.folder, party, "key", "--rounding", "round_mask_open", "--keep", 500, "--patience", 20]
     command = [sys.executable, "-c", "from keyquorum.cli import main; main()", *map(str, arguments)]
     with log.open("ab") as file:
-        return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+        return Forked(command, stdout=file, stderr=subprocess.STDOUT)
 
 
 def until_right(s: Served, seed: int, log: Path) -> list[str]:
