@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -23,12 +22,15 @@ from keyquorum.parties import mac_key
 from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.serve.client import Receiver, make_receiver
 
+from tests.commands import Forked
 from tests.long import LONG
 
 EVENTS = int(os.environ.get("KEYQUORUM_KILLS", "40" if LONG else "3"))
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = (1, 7, 60)
 """Ciphertexts of a request of each client."""
+KEPT = 512 if LONG else 128
+"""Items of a pool."""
 HUNG = 60.0
 """A request that takes longer hangs."""
 FROZEN = 5.0
@@ -92,11 +94,11 @@ class Traffic:
         return time.monotonic() - begin
 
 
-def party_process(committee: Committee, party: int, folder: Path) -> subprocess.Popen[bytes]:
-    arguments = [folder / f"{party}.used", committee.folder, party, "key", "--keep", 512, "--chunk", 64]
+def party_process(committee: Committee, party: int, folder: Path) -> Forked:
+    arguments = [folder / f"{party}.used", committee.folder, party, "key", "--keep", KEPT, "--chunk", 64]
     with (folder / f"{party}.log").open("ab") as log:
         command = [sys.executable, "-m", "tests.faults.served_party", *map(str, arguments)]
-        return subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT)
+        return Forked(command, stdout=log, stderr=log, cwd=ROOT)
 
 
 @pytest.mark.timeout(300 if not LONG else 7200)
