@@ -26,6 +26,7 @@ from keyquorum.schemes.prf.key import load_prf_key
 from keyquorum.serve.client import make_receiver
 from keyquorum.toprf import Toprf, set_policy
 
+from tests.commands import Forked
 from tests.long import LONG
 from tests.schemes.test_prf import committee_with_key, key_of, reference
 
@@ -50,7 +51,7 @@ class Parties:
         self.committee, self.log, self.options = committee, log, options
         self.numbers = list(committee.numbers) if isinstance(committee, Subset) else None
         self.key_id = load_prf_key(committee.key_folder(0, "prf")).key_id
-        self.running: dict[int, subprocess.Popen[bytes]] = {}
+        self.running: dict[int, Forked] = {}
         self.asked = 0
 
     def start(self, party: int, kill_at: str = "-") -> None:
@@ -58,7 +59,7 @@ class Parties:
         with self.log.open("ab") as file:
             subset = [] if self.numbers is None else [f"--parties={','.join(map(str, self.numbers))}"]
             more = [*self.options[:1], str(self.used_log(party)), *self.options[1:]] if self.options else []
-            self.running[party] = subprocess.Popen(
+            self.running[party] = Forked(
                 [
                     sys.executable,
                     "-m",
