@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from html import unescape
 from pathlib import Path
 
@@ -106,6 +107,35 @@ def table(results: Path) -> pd.DataFrame:
     return data.summary(data.load(results))
 
 
+Drawn = tuple[Figure, str]
+
+
+@pytest.fixture(scope="module")
+def ours(table: pd.DataFrame) -> Callable[[str], Drawn]:
+    """Each of our plots, drawn once."""
+
+    @cache
+    def draw(name: str) -> Drawn:
+        made = plots.PLOTS[name][1](table)
+        assert made is not None, name
+        return made
+
+    return draw
+
+
+@pytest.fixture(scope="module")
+def theirs(table: pd.DataFrame) -> Callable[[published.Published], Drawn]:
+    """Each plot of published figures, drawn once."""
+    found = dict[int, Drawn]()
+
+    def draw(plot: published.Published) -> Drawn:
+        if id(plot) not in found:
+            found[id(plot)] = published.draw(plot, table)
+        return found[id(plot)]
+
+    return draw
+
+
 def test_measurements_are_condensed_as_said(table: pd.DataFrame) -> None:
     found = data.select(table, suite="keygen", protocol="semi", parties=4, link="", parameters="bfv-8192")
     assert len(found) == 1
@@ -119,11 +149,9 @@ def test_measurements_are_condensed_as_said(table: pd.DataFrame) -> None:
     assert row["cpu_seconds"] == pytest.approx(4 * 0.5)
 
 
-def test_every_plot_is_drawn_from_a_full_sweep(table: pd.DataFrame) -> None:
-    for name, (_, make) in plots.PLOTS.items():
-        made = make(table)
-        assert made is not None, name
-        figure, caption = made
+def test_every_plot_is_drawn_from_a_full_sweep(ours: Callable[[str], Drawn]) -> None:
+    for name in plots.PLOTS:
+        figure, caption = ours(name)
         assert len(caption) > 40
         for axis in figure.axes:
             assert axis.get_xlabel() or axis.get_ylabel(), f"{name}: an axis without a unit"
@@ -260,8 +288,8 @@ def test_of_a_measurement_in_two_tables_the_later_one_counts(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("plot", published.PLOTS, ids=lambda p: f"{p.table}-{p.title}")
-def test_colours_never_repeat_and_ours_are_never_grey(plot: published.Published, table: pd.DataFrame) -> None:
-    figure, _ = published.draw(plot, table)
+def test_colours_never_repeat_and_ours_are_never_grey(plot: published.Published, theirs: Callable[[published.Published], Drawn]) -> None:
+    figure, _ = theirs(plot)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     colours = [to_hex((h.lines[0] if isinstance(h, ErrorbarContainer) else h).get_color()) for h in handles]
     assert len(set(colours)) == len(labels) == len(set(labels))
@@ -269,12 +297,11 @@ def test_colours_never_repeat_and_ours_are_never_grey(plot: published.Published,
 
 
 @pytest.mark.parametrize("name", plots.PLOTS)
-def test_colours_of_our_plots_stand_for_one_thing_each(name: str, table: pd.DataFrame) -> None:
+def test_colours_of_our_plots_stand_for_one_thing_each(name: str, ours: Callable[[str], Drawn]) -> None:
     """In the legend of a figure each colour has one meaning, and grey is for figures of others."""
-    made = plots.PLOTS[name][1](table)
-    assert made is not None
-    if made[0].legends:
-        (legend,) = made[0].legends
+    figure, _ = ours(name)
+    if figure.legends:
+        (legend,) = figure.legends
         colours = [h.get_facecolor() if isinstance(h, Rectangle) else h.get_color() for h in legend.legend_handles]  # type: ignore[union-attr]
         shown = [to_hex(c if isinstance(c, (str, tuple)) else c[0]) for c in colours]
         assert len(set(shown)) == len(shown) and not any(_is_grey(c) for c in shown)
@@ -304,11 +331,10 @@ def _says_loaded(figure: Figure) -> bool:
 
 
 @pytest.mark.parametrize("name", plots.PLOTS)
-def test_measurements_beside_other_work_are_marked(name: str, table: pd.DataFrame, beside: pd.DataFrame) -> None:
-    make = plots.PLOTS[name][1]
-    idle, marked = make(table), make(beside)
-    assert idle is not None and marked is not None
-    assert _says_loaded(marked[0]) and not _says_loaded(idle[0])
+def test_measurements_beside_other_work_are_marked(name: str, ours: Callable[[str], Drawn], beside: pd.DataFrame) -> None:
+    marked = plots.PLOTS[name][1](beside)
+    assert marked is not None
+    assert _says_loaded(marked[0]) and not _says_loaded(ours(name)[0])
 
 
 def test_published_plots_mark_ours_beside_other_work(table: pd.DataFrame, beside: pd.DataFrame) -> None:
@@ -364,8 +390,8 @@ def test_the_table_of_threat_models(table: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("plot", published.PLOTS, ids=lambda p: f"{p.table}-{p.title}")
-def test_published_figures_are_drawn_as_printed_beside_ours(plot: published.Published, table: pd.DataFrame) -> None:
-    figure, caption = published.draw(plot, table)
+def test_published_figures_are_drawn_as_printed_beside_ours(plot: published.Published, theirs: Callable[[published.Published], Drawn]) -> None:
+    figure, caption = theirs(plot)
     axis = figure.axes[0]
     labels = [str(label) for one in figure.axes for label in one.get_legend_handles_labels()[1]]
     assert any(label.startswith("paper, ") for label in labels)
