@@ -20,6 +20,7 @@ from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import Receiver, Refused
 from keyquorum.serve.wire import receive_message, send_message
 
+from tests.commands import Forked, run
 from tests.serve.test_listener import Party
 
 
@@ -176,7 +177,7 @@ def test_served_committees_log(tmp_path: Path) -> None:
     data = ciphertexts.to_bytes(info.key_id)
     identity, _ = make_receiver(committee, "alice")
     options = (["0", "key", "--keep", "200"], ["1", "key", "--keep", "200", "--json", "--audit-log", str(tmp_path / "one.jsonl")])
-    served = [subprocess.Popen([*SERVE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for words in options]
+    served = [Forked([*SERVE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for words in options]
     try:
         first = [run.stdout.readline() for run in served if run.stdout is not None]
         receiver = Receiver(committee, identity)
@@ -211,5 +212,5 @@ def test_a_party_without_a_log_does_not_start(tmp_path: Path) -> None:
     committee = api.init(tmp_path / "committee", 2, "semi")
     api.keygen(committee, "key", "lwe64-p2")
     make_receiver(committee, "alice")
-    done = subprocess.run([*SERVE, "0", "key", "--audit-log", "missing/log"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = run([*SERVE, "0", "key", "--audit-log", "missing/log"], tmp_path)
     assert done.returncode == 1 and "missing/log: the audit log cannot be opened" in done.stderr and len(done.stderr.strip().splitlines()) == 1
