@@ -17,6 +17,7 @@ from keyquorum.serve import events
 from keyquorum.serve.client import fetch
 from keyquorum.serve.events import EventLog
 
+from tests.commands import Forked
 from tests.faults.test_served import Served
 
 
@@ -116,7 +117,7 @@ def test_a_party_serves_whatever_becomes_of_its_log(tmp_path: Path, reader_is: s
         os.close(reader)
     command = [sys.executable, "-c", "from keyquorum.cli import main; main()", "serve", str(s.committee.folder)]
     options = ["key", "--rounding", "round_mask_open", "--keep", "300", "--patience", "20"]
-    parties = [subprocess.Popen([*command, str(party), *options], stdout=writer, stderr=subprocess.DEVNULL) for party in (0, 1)]
+    parties = [Forked([*command, str(party), *options], stdout=writer, stderr=subprocess.DEVNULL) for party in (0, 1)]
     os.close(writer)
     try:
         end, data = time.monotonic() + 90, s.request(5, 1)
