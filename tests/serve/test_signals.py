@@ -22,6 +22,8 @@ from keyquorum.serve.daemon import Service
 from keyquorum.serve.limits import NAME
 from keyquorum.serve.signals import Signals
 
+from tests.commands import Forked
+
 from .daemons import Threads
 
 MESSAGES = np.array([1, 0, 1, 1])
@@ -95,7 +97,7 @@ class Process:
         code = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); from keyquorum.cli import main; main()"
         arguments = ["serve", committee.folder, party, "key", "--keep", 600, "--chunk", 600]
         with log.open("wb") as file:
-            self.child = subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdout=file, stderr=subprocess.STDOUT)
+            self.child = Forked([sys.executable, "-c", code, *map(str, arguments)], stdout=file, stderr=subprocess.STDOUT)
 
     def says(self, text: str) -> None:
         """Waits until the log has a text."""
