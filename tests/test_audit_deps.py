@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from tests.commands import run as forked
 
 SCRIPT = Path(__file__).resolve().parents[1] / "Scripts" / "audit_deps.py"
 GOOD = "case $* in *fetch*) exit 0;; *advisories*) echo 'advisories ok' >&2;; *) echo 'bans ok, licenses ok, sources ok' >&2;; esac"
@@ -39,7 +40,7 @@ def run(folder: Path, deny: str, audit: str) -> tuple[int, list[str]]:
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
         tools += [f"--{name}", str(path)]
-    done = subprocess.run([sys.executable, str(SCRIPT), *tools], capture_output=True, text=True, env=os.environ, check=False)
+    done = forked([sys.executable, str(SCRIPT), *tools], folder)
     assert not done.stderr
     return done.returncode, done.stdout.splitlines()
 
