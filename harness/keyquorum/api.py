@@ -83,6 +83,7 @@ from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to, subset_field
 from keyquorum.parties.setup import address, fingerprint, init, move, trust
 from keyquorum.plans.epochs import orders
+from keyquorum.plans.epochs.recover import helpers_of
 from keyquorum.plans.epochs.refresh import check_members
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise_check import refuse_noise_check
@@ -330,6 +331,44 @@ def refresh_shares(committee: Committee | PathLike, progress: Progress | None = 
     results = run_processes(committee.folder, refresh_shares_job(committee), progress, io_timeout=io_timeout)
     first = results[0]
     return RefreshResult(first["epoch"], first["name"], first["keys"], first["bytes_erased"], [RunReport.from_json(r["report"]) for r in results])
+
+
+@dataclass(frozen=True)
+class RecoverResult:
+    """A party that was recovered: its number, names of the keys of which it lacked its shares, number and name of the epoch (empty as keygen left it), and the cost at each party."""
+
+    party: int
+    keys: list[str]
+    epoch: int
+    name: str
+    reports: list[RunReport]
+
+
+@checked
+def recover_job(committee: Committee | PathLike, party: int, helpers: Sequence[int] | None = None) -> Json:
+    """The job of :func:`recover` as plain data."""
+    return {"kind": "recover", "party": party, "helpers": helpers_of(as_committee(committee), party, helpers)}
+
+
+@checked
+def recover(
+    committee: Committee | PathLike, party: int, helpers: Sequence[int] | None = None, progress: Progress | None = None, io_timeout: float = 120.0
+) -> RecoverResult:
+    """Gives a party that lost its folder, but has its ``identity.pem`` again, its shares of all keys, among all parties of this host, each a process of its own, over TLS. The secret is not
+    rebuilt anywhere. ``helpers``: parties that send shares (default: all others).
+
+    Raises ParameterError for additive sharing and MACs, for replicated sharing with malicious parties, and for too few helpers; CommitteeError without the identity; EpochError where a change is
+    unfinished, or helpers are in other epochs; KeyFileError where there is no key, or another one of the name."""
+    committee = as_committee(committee)
+    job = recover_job(committee, party, helpers)
+    identity = committee.identity_path(party)
+    if not identity.exists():
+        raise CommitteeError(
+            f"{identity}: missing: restore it from its backup, as the others know the party by it; without one make new keys in a new committee"
+        )
+    results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
+    found = results[party]
+    return RecoverResult(party, found["keys"], found["epoch"], found["name"], [RunReport.from_json(r["report"]) for r in results])
 
 
 @checked
@@ -719,6 +758,7 @@ __all__ = [
     "ProgramRequest",
     "Progress",
     "Protocol",
+    "RecoverResult",
     "RefreshResult",
     "ResourceError",
     "RunReport",
@@ -769,6 +809,8 @@ __all__ = [
     "pool_lines",
     "pool_list",
     "pool_needs",
+    "recover",
+    "recover_job",
     "refresh_shares",
     "refresh_shares_job",
     "run",

@@ -33,6 +33,8 @@ pub enum Check {
     Openings,
     /// The seeds of streams that subsets of parties have in common.
     SubsetSeeds,
+    /// What helpers sent for the share of a party that lost it: points of one polynomial of the threshold's degree.
+    RecoveredShares,
     /// A check whose outcome depends on MAC keys and that was cut off before its end: it may reveal as much as a failed one.
     Interrupted,
 }

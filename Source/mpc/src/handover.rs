@@ -24,13 +24,110 @@ use zeroize::Zeroizing;
 use crate::descriptor::Sharing;
 use crate::error::{EngineError, Result, invalid};
 use crate::ops::NAME_BYTES;
-use crate::protocol::{uses_prss, zero_factor};
+use crate::protocol::{SubsetStream, uses_prss, zero_factor};
 use crate::session::{EngineOptions, Session};
 use crate::table::named;
-use crate::value::zip;
 
 /// A seed of a set, in common with its other members.
-type Seed = Zeroizing<[u8; 32]>;
+pub(crate) type Seed = Zeroizing<[u8; 32]>;
+/// Shares in the form of share files.
+pub(crate) type Bytes = Zeroizing<Vec<u8>>;
+
+/// The members of a set, and a seed from their stream.
+pub(crate) fn seed_of(mut stream: SubsetStream) -> (Vec<usize>, Seed) {
+    let halves = Zeroizing::new([stream.prg.next_seed(), stream.prg.next_seed()]);
+    let mut seed = Seed::default();
+    for (byte, from) in seed.iter_mut().zip(halves.as_flattened()) {
+        *byte = *from;
+    }
+    (stream.members, seed)
+}
+
+/// The stream of a set for one vector. `purpose`: what its numbers are for; `name`: tossed after the members compared their seeds.
+pub(crate) fn stream_of(purpose: &[u8], seed: &Seed, name: &[u8], label: &[u8]) -> Prg {
+    let hash: Zeroizing<[u8; 32]> = Zeroizing::new(
+        Sha256::new_with_prefix(purpose)
+            .chain_update(seed.as_slice())
+            .chain_update(name)
+            .chain_update(label)
+            .finalize()
+            .into(),
+    );
+    let mut key = Zeroizing::new([0u8; 16]);
+    for (byte, from) in key.iter_mut().zip(hash.iter()) {
+        *byte = *from;
+    }
+    Prg::new(*key, 0)
+}
+
+/// Work on shares in the form of share files that is the same in every domain.
+pub(crate) trait InDomain {
+    fn compute<D: Domain>(&self, domain: &D) -> Result<Bytes>;
+}
+
+/// Does it in a domain.
+///
+/// # Errors
+/// [`EngineError::Usage`] where a sharing has no shares over the domain.
+pub(crate) fn in_domain(
+    sharing: Sharing,
+    domain: DomainKind,
+    work: &impl InDomain,
+) -> Result<Bytes> {
+    match domain {
+        DomainKind::Fq(q) => work.compute(&Zq::new(q).map_err(invalid)?),
+        DomainKind::WideFq(q) => work.compute(&Zq128::new(q).map_err(invalid)?),
+        DomainKind::Z2k(_) | DomainKind::Bits if sharing == Sharing::Shamir => Err(
+            EngineError::usage(format!("Shamir sharing has no shares over {domain}")),
+        ),
+        DomainKind::Z2k(k) if k <= 64 => work.compute(&Z2k64::new(k).map_err(invalid)?),
+        DomainKind::Z2k(k) => work.compute(&Z2k128::new(k).map_err(invalid)?),
+        DomainKind::Bits => Err(EngineError::usage("packed bits are not in share files")),
+    }
+}
+
+/// The elements of shares in the form of share files, of `parts` parts. `bytes` is of whole vectors.
+///
+/// # Errors
+/// [`EngineError::Usage`] for bytes that are not.
+pub(crate) fn decoded<D: Domain>(
+    domain: &D,
+    sharing: Sharing,
+    parts: usize,
+    bytes: &[u8],
+) -> Result<Zeroizing<Vec<D::E>>> {
+    if !bytes.len().is_multiple_of(parts * D::E::BYTES) {
+        return Err(EngineError::usage(format!(
+            "{} bytes are not whole shares of {} sharing",
+            bytes.len(),
+            sharing.name()
+        )));
+    }
+    let mut elements = Zeroizing::new(Vec::with_capacity(bytes.len() / D::E::BYTES));
+    for word in bytes.chunks_exact(D::E::BYTES) {
+        let mut wide = Zeroizing::new([0u8; 16]);
+        for (byte, from) in wide.iter_mut().zip(word) {
+            *byte = *from;
+        }
+        elements.push(domain.from_u128(u128::from_le_bytes(*wide)));
+    }
+    Ok(elements)
+}
+
+/// Inverse of [`decoded`].
+pub(crate) fn encoded<D: Domain>(elements: &[D::E]) -> Bytes {
+    let mut out = Zeroizing::new(Vec::with_capacity(elements.len() * D::E::BYTES));
+    for element in elements {
+        let bytes = Zeroizing::new(element.to_u128().to_le_bytes());
+        out.extend_from_slice(bytes.get(..D::E::BYTES).unwrap_or(bytes.as_slice()));
+    }
+    out
+}
+
+/// Parts of a share.
+pub(crate) fn parts(sharing: Sharing) -> usize {
+    if sharing == Sharing::Replicated { 2 } else { 1 }
+}
 
 /// Shares of zero of one session: secret, wiped when they are dropped.
 pub struct ZeroShares {
@@ -80,19 +177,11 @@ impl Session {
         let streams = self.judged(self.subset_streams(parties, parties - size, index, options))?;
         self.judged(self.compare_seeds(&streams))?;
         let name = self.toss(NAME_BYTES)?;
-        let sets = streams.into_iter().map(|mut stream| {
-            let halves = Zeroizing::new([stream.prg.next_seed(), stream.prg.next_seed()]);
-            let mut seed = Seed::default();
-            for (byte, from) in seed.iter_mut().zip(halves.as_flattened()) {
-                *byte = *from;
-            }
-            (stream.members, seed)
-        });
         Ok(ZeroShares {
             sharing: descriptor.sharing,
             party,
             parties,
-            sets: sets.collect(),
+            sets: streams.into_iter().map(seed_of).collect(),
             name,
         })
     }
@@ -108,74 +197,18 @@ impl ZeroShares {
     ///
     /// # Errors
     /// [`EngineError::Usage`] for shares that are not whole vectors of the sharing, and for a prime that is not above the number of parties.
-    pub fn refreshed(
-        &self,
-        domain: DomainKind,
-        label: &[u8],
-        shares: &[u8],
-    ) -> Result<Zeroizing<Vec<u8>>> {
-        match domain {
-            DomainKind::Fq(q) => self.added(&Zq::new(q).map_err(invalid)?, label, shares),
-            DomainKind::WideFq(q) => self.added(&Zq128::new(q).map_err(invalid)?, label, shares),
-            DomainKind::Z2k(_) | DomainKind::Bits if self.sharing == Sharing::Shamir => Err(
-                EngineError::usage(format!("Shamir sharing has no shares over {domain}")),
-            ),
-            DomainKind::Z2k(k) if k <= 64 => {
-                self.added(&Z2k64::new(k).map_err(invalid)?, label, shares)
-            }
-            DomainKind::Z2k(k) => self.added(&Z2k128::new(k).map_err(invalid)?, label, shares),
-            DomainKind::Bits => Err(EngineError::usage("packed bits are not in share files")),
-        }
+    pub fn refreshed(&self, domain: DomainKind, label: &[u8], shares: &[u8]) -> Result<Bytes> {
+        let added = Added {
+            zeros: self,
+            label,
+            shares,
+        };
+        in_domain(self.sharing, domain, &added)
     }
 
     /// The stream of a set for one vector.
     fn stream(&self, seed: &Seed, label: &[u8]) -> Prg {
-        let hash: Zeroizing<[u8; 32]> = Zeroizing::new(
-            Sha256::new_with_prefix(b"keyquorum-v1/shares of zero")
-                .chain_update(seed.as_slice())
-                .chain_update(&self.name)
-                .chain_update(label)
-                .finalize()
-                .into(),
-        );
-        let mut key = Zeroizing::new([0u8; 16]);
-        for (byte, from) in key.iter_mut().zip(hash.iter()) {
-            *byte = *from;
-        }
-        Prg::new(*key, 0)
-    }
-
-    fn added<D: Domain>(
-        &self,
-        domain: &D,
-        label: &[u8],
-        shares: &[u8],
-    ) -> Result<Zeroizing<Vec<u8>>> {
-        let parts = if self.sharing == Sharing::Replicated {
-            2
-        } else {
-            1
-        };
-        if !shares.len().is_multiple_of(parts * D::E::BYTES) {
-            return Err(EngineError::usage(format!(
-                "{} bytes are not whole shares of {} sharing",
-                shares.len(),
-                self.sharing.name()
-            )));
-        }
-        let count = shares.len() / (parts * D::E::BYTES);
-        let zeros = self.zeros(domain, label, count)?;
-        let mut out = Zeroizing::new(Vec::with_capacity(shares.len()));
-        for (word, zero) in zip(shares.chunks_exact(D::E::BYTES), zeros.iter())? {
-            let mut bytes = Zeroizing::new([0u8; 16]);
-            for (byte, from) in bytes.iter_mut().zip(word) {
-                *byte = *from;
-            }
-            let share = domain.from_u128(u128::from_le_bytes(*bytes));
-            let sum = domain.add(share, *zero).to_u128().to_le_bytes();
-            out.extend_from_slice(sum.get(..D::E::BYTES).unwrap_or(&sum));
-        }
-        Ok(out)
+        stream_of(b"keyquorum-v1/shares of zero", seed, &self.name, label)
     }
 
     /// Our shares of zero, part after part.
@@ -227,16 +260,34 @@ impl ZeroShares {
     }
 }
 
+/// Shares of a vector, to which shares of zero are added.
+struct Added<'a> {
+    zeros: &'a ZeroShares,
+    label: &'a [u8],
+    shares: &'a [u8],
+}
+
+impl InDomain for Added<'_> {
+    fn compute<D: Domain>(&self, domain: &D) -> Result<Bytes> {
+        let sharing = self.zeros.sharing;
+        let mut sums = decoded(domain, sharing, parts(sharing), self.shares)?;
+        let count = sums.len() / parts(sharing);
+        let zeros = self.zeros.zeros(domain, self.label, count)?;
+        domain.add_assign(&mut sums, &zeros);
+        Ok(encoded::<D>(&sums))
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::protocol::subsets;
 
-    const Q: u64 = 101;
+    pub(crate) const Q: u64 = 101;
 
     /// Whether `target` is a combination of `rows` over F_Q.
-    fn spans(mut rows: Vec<Vec<u64>>, mut target: Vec<u64>) -> bool {
+    pub(crate) fn spans(mut rows: Vec<Vec<u64>>, mut target: Vec<u64>) -> bool {
         let field = Zq::new(Q).unwrap();
         let take = |row: &mut Vec<u64>, pivot: &[u64], at: usize| {
             let factor = row[at];

@@ -40,7 +40,7 @@
 //! * `session` (set-up between parties, oblivious transfer), `subgroup` (sessions among some of them), `graph` (the scheduler);
 //! * `circuit` (Boolean circuits, planned), `select` (shapes of vectors), `engine` (operations), `ops` (their implementation, for every protocol);
 //! * `opening` (what a session gives to a protocol), `table` (the protocols), `engines` (the parties compare what they ask for);
-//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `store` (share files), `standalone` (bits alone).
+//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `recovery` (of a lost share), `store` (share files), `standalone` (bits alone).
 
 mod adversary;
 pub mod budget;
@@ -61,6 +61,7 @@ mod opening;
 mod ops;
 pub mod protocol;
 pub mod recording;
+mod recovery;
 mod refusal;
 mod round;
 mod select;
@@ -81,6 +82,7 @@ pub use handover::ZeroShares;
 pub use joint::{JointDistribution, JointIntegers, joint_summands};
 pub use keyquorum_ot::BaseOt;
 pub use protocol::{Openings, Preprocessed};
+pub use recovery::Recovery;
 pub use refusal::Refusal;
 pub use session::{EngineOptions, Session, SessionStats};
 pub use standalone::Standalone;

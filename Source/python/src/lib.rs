@@ -13,6 +13,7 @@ mod operands;
 mod protocols;
 mod recorder;
 mod recording;
+mod recovery;
 mod sealed;
 mod session;
 mod store;
@@ -31,6 +32,7 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(m)?;
     recorder::register(m)?;
     recording::register(m)?;
+    recovery::register(m)?;
     session::register(m)?;
     sealed::register(m)?;
     identity::register(m)?;

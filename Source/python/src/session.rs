@@ -33,6 +33,10 @@ impl Session {
     pub fn wrap(core: CoreSession) -> Self {
         Self { core }
     }
+
+    pub(crate) fn core(&self) -> &CoreSession {
+        &self.core
+    }
 }
 
 /// A simulated link: round trip in seconds, bits a second in each direction (None: no limit), whether a party's links share the bandwidth.
@@ -91,6 +95,7 @@ fn check_of(name: &str) -> PyResult<Check> {
         Check::Products,
         Check::Openings,
         Check::SubsetSeeds,
+        Check::RecoveredShares,
     ];
     checks
         .into_iter()
@@ -512,7 +517,7 @@ pub struct JointIntegers {
     core: CoreIntegers,
 }
 
-fn domain_of(domain: &str) -> PyResult<DomainKind> {
+pub(crate) fn domain_of(domain: &str) -> PyResult<DomainKind> {
     domain
         .parse()
         .map_err(|e: keyquorum_math::ParseDomainError| usage(e.to_string()))

@@ -1,4 +1,4 @@
-"""keygen, share, inspect."""
+"""keygen, share, refresh-shares, recover, inspect."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from keyquorum.fhe.parameters import NOISE_BITS_MAX
 from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.model.plain import Json
+from keyquorum.model.subset import parse_numbers
 from keyquorum.schemes import scheme_of
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
@@ -42,6 +43,7 @@ def register(app: typer.Typer) -> None:
     app.command("keygen")(keygen)
     app.command("share")(share)
     app.command("refresh-shares")(refresh_shares)
+    app.command("recover")(recover)
     app.command("inspect")(inspect)
 
 
@@ -136,6 +138,32 @@ def refresh_shares(folder: Folder, job: JobFile = None) -> None:
     )
     console.print("t + 1 backups of one epoch are the key: destroy those of before", markup=False)
     emit({"epoch": result.epoch, "name": result.name, "keys": result.keys, "bytes_erased": result.bytes_erased, "costs": costs(result.reports)})
+
+
+def recover(
+    folder: Folder,
+    party: Annotated[int, typer.Argument(help="The party that lost its folder.", show_default=False)],
+    helpers: Annotated[str | None, typer.Option("--from", help="Parties that help, as 0,2. By default all others.", show_default=False)] = None,
+    job: JobFile = None,
+) -> None:
+    """Give a party that lost its folder its shares of all keys again, from those of the others. The secret is not rebuilt anywhere.
+
+    For replicated sharing among semi-honest parties, and for Shamir's sharing: from t + 1 parties, or 2t + 1 where parties may be malicious. All other committees need a backup of the party.
+    Restore identity.pem in the party's folder before, from its own backup. Pools, shares for subsets, approvals, receivers and counts of evaluations do not come back: see the page on the life of a committee.
+    """
+    chosen = None if helpers is None else parse_numbers(helpers)
+    if job is not None:
+        hand_over(job, api.recover_job(folder, party, chosen))
+        return
+    with progress_bars() as report:
+        result = api.recover(folder, party, chosen, report)
+    print_reports(result.reports)
+    console.print(
+        f"party {party} has its shares of {', '.join(result.keys) or 'all keys already'}, in epoch {result.epoch}"
+        + (f" ({result.name})" if result.name else ""),
+        markup=False,
+    )
+    emit({"party": party, "keys": result.keys, "epoch": result.epoch, "name": result.name, "costs": costs(result.reports)})
 
 
 def say_shared(folder: Path, key: str, members: int, size: int) -> Json:

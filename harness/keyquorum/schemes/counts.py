@@ -44,6 +44,11 @@ def start_count(folder: Path, info: KeyInfo) -> None:
     _write(folder, info, 0)
 
 
+def set_count(folder: Path, info: KeyInfo, used: int) -> None:
+    """Sets the count of a party that lost it, to that on which the others agree."""
+    _write(folder, info, used)
+
+
 def _write(folder: Path, info: KeyInfo, used: int) -> None:
     data = json.dumps({"key_id": info.key_id, "used": used}) + "\n"
     write_atomically(folder / "decryptions.json", data.encode(), 0o600)

@@ -29,7 +29,7 @@ pub use emulate::Emulate;
 pub use items::Preprocessed;
 pub use replicated::Replicated;
 pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
-pub(crate) use shamir::{fingerprint, subset_factor, zero_factor};
+pub(crate) use shamir::{fingerprint, lagrange, point, subset_factor, zero_factor};
 pub use stored::{Origin, StoredShares};
 pub(crate) use verified::different_seeds;
 

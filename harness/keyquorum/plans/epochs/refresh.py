@@ -59,8 +59,8 @@ def check_members(committee: Committee) -> None:
         )
 
 
-def held_keys(committee: Committee, party: int) -> dict[str, tuple[KeyInfo, Holding]]:
-    """The keys of a party. Raises KeyFileError, EpochError or ParameterError for a key that the committee does not hold, and if there is none."""
+def held_keys(committee: Committee, party: int, work: str = "refresh") -> dict[str, tuple[KeyInfo, Holding]]:
+    """The keys of a party, for this work. Raises KeyFileError, EpochError or ParameterError for a key that the committee does not hold, and if there is none."""
     found: dict[str, tuple[KeyInfo, Holding]] = {}
     for folder in sorted(path for path in (committee.party_folder(party) / "keys").glob("*") if holds_a_key(path)):
         info = load_key(folder)
@@ -70,7 +70,7 @@ def held_keys(committee: Committee, party: int) -> dict[str, tuple[KeyInfo, Hold
             raise KeyFileError(f"{folder}: {committee.protocol} holds this key with other vectors than the key was made with: make a new key")
         found[folder.name] = (info, held)
     if not found:
-        raise KeyFileError(f"{committee.party_folder(party)}: no key here, so there is nothing to refresh: make one with keyquorum keygen")
+        raise KeyFileError(f"{committee.party_folder(party)}: no key here, so there is nothing to {work}: make one with keyquorum keygen")
     return found
 
 

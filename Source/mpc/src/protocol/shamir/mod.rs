@@ -20,7 +20,7 @@ use keyquorum_math::{Domain, DomainKind, Prg};
 
 pub use self::descriptor::SHAMIR;
 pub(crate) use self::descriptor::open_engine;
-use self::polynomials::{lagrange, point};
+pub(crate) use self::polynomials::{lagrange, point};
 pub use self::prss::{SubsetStream, subsets, uses_prss};
 pub(crate) use self::prss::{fingerprint, subset_factor, zero_factor};
 pub use self::verified::MAL_SHAMIR;

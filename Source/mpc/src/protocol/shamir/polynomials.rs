@@ -4,12 +4,12 @@ use keyquorum_math::{Domain, DomainKind, Element, Zq};
 
 use crate::error::{EngineError, Result};
 
-pub(super) fn point<D: Domain>(domain: &D, party: usize) -> D::E {
+pub(crate) fn point<D: Domain>(domain: &D, party: usize) -> D::E {
     domain.from_u128(party as u128 + 1)
 }
 
 /// Lagrange coefficients: the value at `at` of a polynomial given at the points of `from`.
-pub(super) fn lagrange<D: Domain>(domain: &D, from: &[D::E], at: D::E) -> Result<Vec<D::E>> {
+pub(crate) fn lagrange<D: Domain>(domain: &D, from: &[D::E], at: D::E) -> Result<Vec<D::E>> {
     from.iter()
         .enumerate()
         .map(|(i, xi)| {

@@ -409,6 +409,7 @@ fn every_check_is_left_out_somewhere() {
         Check::Interrupted => include_str!("../../../session/tests/burned.rs"),
         Check::Products | Check::Openings => include_str!("../../verified/tests/omitted.rs"),
         Check::SubsetSeeds => include_str!("../../verified/tests/coins.rs"),
+        Check::RecoveredShares => include_str!("../../../recovery.rs"),
     };
     for (check, name) in [
         (Check::ElementMacs, "without_macs_of_elements"),
@@ -423,6 +424,7 @@ fn every_check_is_left_out_somewhere() {
         (Check::Products, "without_the_check_of_products"),
         (Check::Openings, "without_the_comparison_of_openings"),
         (Check::SubsetSeeds, "without_the_comparison_of_seeds"),
+        (Check::RecoveredShares, "without_the_check_of_the_degree"),
     ] {
         let test = ["_ablated_", name].concat();
         assert!(file(check).contains(&test), "{check:?}");

@@ -1,0 +1,97 @@
+"""The files of epochs of a party that lost its folder, from what the other members show: records, signed statements, and its own ones among these.
+
+Order: records and votes, then the journal in one rename, then ``epoch.json``. A crash in between leaves either no journal, and the work begins again, or a journal that says how to make
+``epoch.json`` (:meth:`.Change.repair`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import chain
+
+from keyquorum.model import journal
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import Committee, sync_folder, write_atomically
+from keyquorum.model.epoch import Stage
+from keyquorum.model.errors import EpochError
+from keyquorum.model.plain import Json, json_loads
+
+from .change import Change, journal_label
+from .record import JOURNAL, RECORDS, Record, read_epoch
+from .statements import Statement, Statements, checked
+
+_ORDER = (Stage.VOTED, Stage.FROZEN, Stage.THAWED, Stage.GIVEN_UP, Stage.COMMITTED)
+"""Statements that a party which is in the new epoch may have signed, in their order."""
+
+
+def public_records(committee: Committee, party: int) -> list[str]:
+    """The records of the change that led to a party's epoch, and of the one before it: the newest last; none in epoch 0. Raises EpochError."""
+    folder = committee.party_folder(party)
+    here = read_epoch(folder)
+    if not here.number:
+        return []
+    record = Record.load(folder, here.name)
+    before = [Record.load(folder, record.previous)] if record.number > 1 else []
+    return [each.data.decode() for each in (*before, record)]
+
+
+def restore(committee: Committee, party: int, records: Sequence[str], shown: Sequence[bytes]) -> Change:
+    """Puts a party without an epoch into that of ``records`` (:func:`public_records` of another member). ``shown``: what members showed of the last change (:meth:`.Change.show`). Raises EpochError
+    unless all members voted for it, and for records that are not of this committee or do not follow one another."""
+    folder, me = committee.party_folder(party), committee.parties[party].fingerprint
+    parsed = [Record.parse(text.encode(), "the record that the helpers sent") for text in records]
+    record = parsed[-1]
+    if record.new["digest"] != committee.digest.hex() or me not in record.roles.new:
+        raise EpochError(f"the record of epoch {record.name} is of another committee: take the committee file of that epoch")
+    if [before.name for before in parsed[:-1]] != ([record.previous] if record.previous else []):
+        raise EpochError(f"the records that the helpers sent do not lead to epoch {record.name}: run the same version everywhere")
+    statements = _heard(record, shown)
+    votes = statements.votes()
+    own = [said for stage in _ORDER if (said := statements.get(me, stage)) is not None]
+    if votes is None:
+        raise EpochError(f"not all members voted for epoch {record.name}, as far as the helpers show: keyquorum epoch commit at theirs, then again")
+    refused = statements.get(me, Stage.REFUSED)
+    if refused is not None or (own[-1].stage == Stage.GIVEN_UP):
+        raise EpochError(f"party {party} dropped epoch {record.name}, and others are in it: see keyquorum epoch status at theirs")
+    (folder / RECORDS).mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder)
+    for each in parsed:
+        write_atomically(Record.path(folder, each.name), each.data)
+    write_atomically(folder / RECORDS / f"{record.name}.votes", votes)
+    reached("recover/records")
+    others = [said for said in statements if said.who != me]
+    lines = chain([_line(record, True, {"kind": Stage.WAITING.value})], _lines(record, False, others), _lines(record, True, own))
+    write_atomically(folder / JOURNAL, b"".join(journal.to_line(journal_label(me), line) for line in lines), 0o600)
+    reached("recover/journal")
+    change = Change(committee, party, record)
+    change.repair()
+    if change.advance() not in (Stage.COMMITTED, Stage.ERASED):
+        raise EpochError(f"party {party} has {change.standing.stage} in the change to epoch {record.name}: keyquorum epoch commit at all parties")
+    reached("recover/epoch")
+    return change
+
+
+def _heard(record: Record, shown: Sequence[bytes]) -> Statements:
+    found = Statements(record)
+    for data in shown:
+        try:
+            said = json_loads(data)
+            name, statements = said["epoch"], list(said["statements"])
+        except (ValueError, KeyError, TypeError):
+            raise EpochError("what a helper showed is not statements of a change of an epoch: run the same version everywhere") from None
+        if name != record.name:
+            raise EpochError(f"a helper showed statements of epoch {str(name)[:32]!r}, and the record is of {record.name}")
+        for statement in statements:
+            found.add(checked(record, statement, "a helper's statements"))
+    return found
+
+
+def _line(record: Record, own: bool, said: Json) -> str:
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return json.dumps({"date": date, "epoch": record.name, "own": own, "said": said}, separators=(",", ":"))
+
+
+def _lines(record: Record, own: bool, statements: Iterable[Statement]) -> list[str]:
+    return [_line(record, own, said.to_json()) for said in statements]
