@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from keyquorum import api
 from keyquorum._engine import CheckError, EngineError, ShareFile
@@ -21,8 +22,10 @@ from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_key
 
+from tests.commands import command
 from tests.parties.epochs.changes import Killed
 from tests.plans.corrupted import ends_of
+from tests.plans.test_own_primes import created
 from tests.plans.test_refresh import public_files, refreshed, run, secrets, with_keys
 from tests.schemes.test_tfhe import TINY
 
@@ -91,6 +94,24 @@ def test_the_same_shares_come_back(
     assert recovered(committee, lost) == [], "nothing is missing any more"
     assert refreshed(committee)["epoch"] == epochs + 1
     assert {key: secrets(committee, key) for key in keys} == {key: secret for key, (secret, _) in before.items()}
+
+
+def test_a_recovered_party_decrypts_what_seal_computed(tmp_path: Path) -> None:
+    """On the command line, with a ciphertext of before the loss: the party that lost its folder is the receiver."""
+    folder = tmp_path / "committee"
+    committee = api.init(folder, 3, "rep-field")
+    api.keygen(folder, "key", created("bfv", 4096, [36, 36, 37]))
+    api.encrypt(folder, "key", np.arange(100), tmp_path / "0.ct")
+    api.evaluate(folder, "key", "square", [tmp_path / "0.ct"], tmp_path / "1.ct")
+    api.refresh_shares(folder)
+    lose(committee, 2)
+    done = command(tmp_path, "recover", folder, 2)
+    assert done.returncode == 0, done.stderr
+    assert "party 2 has its shares of key, in epoch 1" in done.stdout + done.stderr
+    [output] = api.decrypt(folder, "key", [tmp_path / "1.ct"], 2, [tmp_path / "out"]).outputs
+    assert api.decode(folder, "key", output)[:100].tolist() == [i * i for i in range(100)]
+    refused = command(tmp_path, "recover", folder, 2, "--from", "1")
+    assert refused.returncode == 1 and "1 helpers are too few" in refused.stderr
 
 
 def test_two_lost_parties_of_five_come_back(tmp_path: Path) -> None:

@@ -148,8 +148,7 @@ class _Run:
 
     def _exchange(self, said: Json | None) -> tuple[Json, list[bytes], list[Json]]:
         """What the helpers say of their keys and epoch, the same; at the lost party also the statements that each shows, and its counts of decryptions."""
-        content = b"" if said is None else json.dumps(said, sort_keys=True).encode()
-        stated = self.session.all_gather(hashlib.sha256(content).digest() if content else b"")
+        stated = self.session.all_gather(b"" if said is None else _digest(said))
         first, expected = self.helpers[0], stated[self.helpers[0]]
         for party in self.helpers:
             if len(expected) != hashlib.sha256().digest_size or stated[party] != expected:
@@ -161,19 +160,22 @@ class _Run:
             self.session.send(self.lost, b"" if change is None or not said or not said["epoch"][0] else change.show())
             self.session.send(self.lost, json.dumps(_counts(self.committee, self.party, said["keys"] if said else {})).encode())
             if self.party == first:
-                self.session.send(self.lost, content)
+                self.session.send(self.lost, json.dumps(said).encode())
             return said or {}, [], []
         if not self.is_lost:
             return {}, [], []
-        shown, counts = [], []
+        shown, counts, content = list[bytes](), list[Json](), b""
         for party in self.helpers:
             shown.append(self.session.recv(party, MOST_SAID))
             counts.append(self._parsed_counts(party, self.session.recv(party, MOST_SAID)))
             if party == first:
                 content = self.session.recv(party, MOST_SAID)
-        if hashlib.sha256(content).digest() != expected:
+        try:
+            found = json_loads(content)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or _digest(found) != expected:
             raise EpochError(f"party {first} sent other keys than it stated: see what became of it, or leave it out with --from")
-        found = json_loads(content)
         if any(set(mine) != set(found["keys"]) for mine in counts):
             raise EpochError("a helper sent counts of other keys than it stated: run the same version everywhere")
         return found, shown, counts
@@ -332,6 +334,11 @@ def _said(committee: Committee, party: int) -> Json:
             "origins": [_origin(held, folder, party, index) for index in range(len(held.vectors))] if verified else [],
         }  # fmt: skip
     return {"epoch": [here.number, here.name], "records": public_records(committee, party), "keys": keys}
+
+
+def _digest(said: Json) -> bytes:
+    """What helpers state of it. The order of names is left out, which metadata keep."""
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
 
 
 def _origin(held: Holding, key_folder: Path, party: int, index: int) -> str:
