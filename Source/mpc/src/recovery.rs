@@ -456,7 +456,7 @@ mod tests {
             let shares: Vec<Vec<u8>> = (0..3).map(share).collect();
             for lost in 0..3 {
                 let helpers: Vec<usize> = (0..3).filter(|i| *i != lost).collect();
-                let parties = all(begun("replicated", (3, 1), (lost, &helpers), &[]));
+                let parties = all(begun("rep-field", (3, 1), (lost, &helpers), &[]));
                 let found = recovered(&parties, &shares, domain, |_| ());
                 assert_eq!(found.unwrap(), shares[lost]);
             }
@@ -548,7 +548,7 @@ mod tests {
                 "4 helpers are too few",
             ),
             ("shamir", (5, 2), (0, &[1, 2]), "2 helpers are too few"),
-            ("replicated", (3, 1), (0, &[1]), "1 helpers are too few"),
+            ("rep-field", (3, 1), (0, &[1]), "1 helpers are too few"),
             ("shamir", (3, 1), (0, &[0, 1]), "name other parties"),
             ("shamir", (3, 1), (3, &[0, 1]), "name other parties"),
             ("shamir", (3, 1), (0, &[2, 1]), "in increasing order"),
