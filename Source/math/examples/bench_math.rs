@@ -12,6 +12,13 @@ type Failure = Box<dyn std::error::Error>;
 
 /// A 60-bit prime that is 1 modulo 65536.
 const PRIME_60: u64 = 1_152_921_504_606_584_833;
+/// Of the multi-key sets, with 54 bits and with 49.
+const PRIME_54: u64 = 18_014_336_227_311_617;
+const PRIME_49: u64 = 562_913_445_511_169;
+/// Of a CKKS set, 52 bits.
+const PRIME_52: u64 = 4_503_599_626_682_369;
+/// Of `bfv-4096`.
+const PRIME_36: u64 = 68_719_403_009;
 /// A 45-bit prime that is 1 modulo 32768.
 const PRIME_45: u64 = 35_184_358_850_561;
 const MERSENNE: u64 = (1 << 61) - 1;
@@ -144,8 +151,12 @@ fn main() -> Result<(), Failure> {
     field_lines(PRIME_60, &mut prg)?;
     ntt_lines(PRIME_60, 16384, &mut prg)?;
     ntt_lines(PRIME_60, 8192, &mut prg)?;
+    ntt_lines(PRIME_54, 16384, &mut prg)?;
+    ntt_lines(PRIME_52, 16384, &mut prg)?;
+    ntt_lines(PRIME_49, 16384, &mut prg)?;
     ntt_lines(PRIME_45, 16384, &mut prg)?;
     ntt_lines(PRIME_45, 2048, &mut prg)?;
+    ntt_lines(PRIME_36, 4096, &mut prg)?;
 
     let mut bytes = vec![0u8; 1 << 16];
     throughput("prg fill, 64 KiB", bytes.len(), || {

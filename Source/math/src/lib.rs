@@ -12,6 +12,8 @@ pub mod bits;
 mod codec;
 mod cyclotomic;
 mod domain;
+#[cfg(target_arch = "x86_64")]
+mod doubles;
 pub mod fhew;
 mod lanes;
 mod mask;

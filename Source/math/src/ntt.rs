@@ -1,6 +1,8 @@
 //! The negacyclic number-theoretic transform, in the order of Microsoft SEAL.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod butterflies;
 mod passes;
@@ -143,7 +145,7 @@ impl NttTables {
         self.psi
     }
 
-    /// What the transforms are made with: `avx512ifma`, or `portable`. The results are the same.
+    /// What the transforms are made with: `avx512ifma`, `avx2fma` (doubles), `avx2` (words), or `portable`. The results are the same.
     pub fn implementation(&self) -> &'static str {
         self.passes.name()
     }

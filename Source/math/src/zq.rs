@@ -9,6 +9,8 @@ use zeroize::Zeroize;
 
 use crate::codec;
 use crate::domain::{DecodeError, Domain, DomainError, DomainKind, same_length};
+#[cfg(target_arch = "x86_64")]
+use crate::doubles as in_doubles;
 use crate::modular::{
     Barrett, MERSENNE_61, Mersenne61, Multiply, Shoup, add_if_negative, reduce_once,
 };
@@ -17,6 +19,18 @@ use roots::TwoPart;
 
 /// Independent chains of dependent multiplications that are run together.
 const LANES: usize = 4;
+
+/// Products of vectors in doubles, of which other processors do none.
+#[cfg(not(target_arch = "x86_64"))]
+mod in_doubles {
+    pub(super) fn mul_assign(_: &mut [u64], _: &[u64], _: u64) -> usize {
+        0
+    }
+
+    pub(super) fn mul_acc(_: &mut [u64], _: &[u64], _: &[u64], _: u64) -> usize {
+        0
+    }
+}
 
 /// Runs a block once with the multiplication that fits the modulus bound to `$m`.
 macro_rules! with_multiply {
@@ -223,8 +237,9 @@ impl Domain for Zq {
 
     fn mul_assign(&self, a: &mut [u64], b: &[u64]) {
         same_length(a.len(), b.len());
+        let done = in_doubles::mul_assign(a, b, self.modulus());
         with_multiply!(self, m => {
-            for (x, &y) in a.iter_mut().zip(b) {
+            for (x, &y) in a.iter_mut().zip(b).skip(done) {
                 *x = m.mul(*x, y);
             }
         });
@@ -242,8 +257,9 @@ impl Domain for Zq {
     fn mul_acc(&self, acc: &mut [u64], a: &[u64], b: &[u64]) {
         same_length(a.len(), b.len());
         same_length(acc.len(), a.len());
+        let done = in_doubles::mul_acc(acc, a, b, self.modulus());
         with_multiply!(self, m => {
-            for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b) {
+            for ((z, &x), &y) in acc.iter_mut().zip(a).zip(b).skip(done) {
                 *z = m.mul_add(x, y, *z);
             }
         });

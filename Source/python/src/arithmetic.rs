@@ -1,10 +1,12 @@
 //! Vector arithmetic modulo primes, and the NTT in SEAL's order.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 
 use keyquorum_math::{CyclotomicTables, Domain, NttTables, Zq, ntt};
 use numpy::{PyArray1, PyReadonlyArray1, ToPyArray};
 use pyo3::prelude::*;
+use zeroize::Zeroizing;
 
 use crate::errors::usage;
 
@@ -90,6 +92,76 @@ impl Ntt {
             self.tables.inverse_all(v)
         })
     }
+
+    /// For each of `rows`: sums over j of the transform of block j of n words of `a` times blocks jm + i of the row, for each i below m, the ratio of lengths.
+    fn sums_of_products<'py>(
+        &self,
+        py: Python<'py>,
+        a: Words<'py>,
+        rows: Vec<Words<'py>>,
+    ) -> PyResult<Vec<Out<'py>>> {
+        let transform = |v: &mut [u64]| self.tables.forward(v);
+        sums(
+            py,
+            &a,
+            &rows,
+            (self.tables.degree(), self.tables.modulus()),
+            transform,
+        )
+    }
+}
+
+/// For each of `rows`: sums over j of block j of n words of `a` times blocks jm + i of the row, element-wise modulo q, for each i below m, the ratio of lengths.
+#[pyfunction]
+fn sums_of_products<'py>(
+    py: Python<'py>,
+    a: Words<'py>,
+    rows: Vec<Words<'py>>,
+    n: usize,
+    q: u64,
+) -> PyResult<Vec<Out<'py>>> {
+    sums(py, &a, &rows, (n, q), |_| Ok::<(), Infallible>(()))
+}
+
+/// The sums, of what `transform` makes of blocks of `a`. Words must be below the modulus.
+fn sums<'py, E: std::fmt::Display>(
+    py: Python<'py>,
+    a: &Words<'py>,
+    rows: &[Words<'py>],
+    (n, q): (usize, u64),
+    transform: impl Fn(&mut [u64]) -> Result<(), E> + Send,
+) -> PyResult<Vec<Out<'py>>> {
+    let (a, field) = (contiguous(a)?, field(q)?);
+    let rows = rows.iter().map(contiguous).collect::<PyResult<Vec<_>>>()?;
+    let whole = n > 0 && !a.is_empty() && a.len().is_multiple_of(n);
+    if !whole || rows.iter().any(|row| !row.len().is_multiple_of(a.len())) {
+        return Err(usage(format!(
+            "{} words are no polynomials of {n} coefficients that rows have a multiple of",
+            a.len()
+        )));
+    }
+    let found = py.detach(|| {
+        let width = |row: &[u64]| row.len() / (a.len() / n);
+        let mut sums: Vec<_> = rows.iter().map(|row| vec![0; width(row)]).collect();
+        let mut factor = Zeroizing::new(vec![0; n]);
+        for (j, x) in a.chunks_exact(n).enumerate() {
+            reduced(x, q)?;
+            factor.copy_from_slice(x);
+            transform(&mut factor).map_err(|e| usage(e.to_string()))?;
+            for (sums, row) in sums.iter_mut().zip(&rows) {
+                let blocks = row.chunks_exact(n).skip(j * (width(row) / n));
+                for (sum, y) in sums.chunks_exact_mut(n).zip(blocks) {
+                    reduced(y, q)?;
+                    field.mul_acc(sum, &factor, y);
+                }
+            }
+        }
+        Ok::<_, PyErr>(sums)
+    })?;
+    Ok(found
+        .into_iter()
+        .map(|sum| PyArray1::from_vec(py, sum))
+        .collect())
 }
 
 /// The transform of polynomials modulo the cyclotomic polynomial of order m, over one prime.
@@ -258,6 +330,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(addmod, m)?)?;
     m.add_function(wrap_pyfunction!(submod, m)?)?;
     m.add_function(wrap_pyfunction!(mulmod_scalar, m)?)?;
+    m.add_function(wrap_pyfunction!(sums_of_products, m)?)?;
     m.add_function(wrap_pyfunction!(scale_round, m)?)?;
     m.add_function(wrap_pyfunction!(automorphism, m)?)?;
     m.add_function(wrap_pyfunction!(expand_aes_ctr, m)?)

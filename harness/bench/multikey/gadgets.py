@@ -111,15 +111,9 @@ class Gadget(ABC):
         if self.digit_bits >= q.bit_length():
             chunk %= np.uint64(q)
         blocks = [row[i, slice(first, first + CHUNK)] for row in rows]
-        sums = [np.zeros(block.shape[1:], dtype=np.uint64) for block in blocks]
-        for j, digit in enumerate(chunk):  # one polynomial after another, which the cache holds
-            transformed = tables(q, n).forward(digit)
-            for block, total in zip(blocks, sums, strict=True):
-                for place in np.ndindex(total.shape[:-1]):
-                    total[place] += _engine.mulmod(transformed, np.ascontiguousarray(block[(j, *place)]), q)
-        for total in sums:
-            total %= np.uint64(q)
-        return sums
+        flat = [np.ascontiguousarray(block).reshape(-1) for block in blocks]
+        sums = tables(q, n).sums_of_products(np.ascontiguousarray(chunk).reshape(-1), flat)
+        return [total.reshape(block.shape[1:]) for total, block in zip(sums, blocks, strict=True)]
 
 
 class RnsGadget(Gadget):

@@ -21,8 +21,6 @@ Ints = NDArray[np.int64]
 
 ERROR_BITS = 21
 """Bits of each of the two sums of a centred binomial error, as in SEAL."""
-LAZY = 8
-"""Products that are added before a sum is reduced: sums of so many residues of up to 60 bits, and one more, fit a word."""
 ERROR_DEVIATION = (ERROR_BITS / 2) ** 0.5
 """Standard deviation of an error."""
 
@@ -80,13 +78,9 @@ class Ring:
         """Sums over j of a[:, j] times b[:, j], for a [primes, count, degree] and b [primes, count, ..., degree] in NTT form: [primes, ..., degree]."""
         out = self.zeros(*b.shape[2:-1])
         for i, q in enumerate(self.primes):
-            for place in np.ndindex(b.shape[2:-1]):
-                total = out[(i, *place)]
-                for j in range(b.shape[1]):
-                    total += _engine.mulmod(a[i, j], b[(i, j, *place)], q)
-                    if j % LAZY == LAZY - 1:
-                        total %= np.uint64(q)
-                total %= np.uint64(q)
+            x, y = (np.ascontiguousarray(v[i]).reshape(-1) for v in (a, b))
+            [total] = _engine.sums_of_products(x, [y], self.degree, q)
+            out[i] = total.reshape(out[i].shape)
         return out
 
     def add(self, a: Words, b: Words) -> Words:

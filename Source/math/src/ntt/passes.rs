@@ -1,8 +1,11 @@
 //! Which passes a transform runs. They are chosen when its tables are made, by the processor, the modulus and the ring degree, which are public.
 
-#[cfg(target_arch = "x86_64")]
-use super::avx512::{self, Last};
 use super::{NttError, butterflies};
+#[cfg(target_arch = "x86_64")]
+use super::{
+    avx2::{self, Kind, Roots},
+    avx512::{self, Last},
+};
 use crate::modular::Shoup;
 
 /// The passes of a transform, with the tables that only they need.
@@ -18,6 +21,14 @@ pub(super) enum Passes {
         /// Roots of the first layers of its inverse.
         inverse: Vec<Last>,
     },
+    /// With AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    Avx2 {
+        /// Roots of the transform.
+        forward: Roots,
+        /// Roots of its inverse.
+        inverse: Roots,
+    },
 }
 
 impl Passes {
@@ -30,7 +41,27 @@ impl Passes {
                 inverse: avx512::last_layers(inverse)?,
             });
         }
-        Ok(Self::Portable)
+        let kind = Kind::ALL.into_iter().find(|kind| q < kind.limit());
+        match kind {
+            Some(kind) if forward.len() >= avx2::GROUP && avx2::detected() => {
+                Self::avx2(kind, q, forward, inverse)
+            }
+            _ => Ok(Self::Portable),
+        }
+    }
+
+    /// The passes for AVX2 with one kind of arithmetic.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn avx2(
+        kind: Kind,
+        q: u64,
+        forward: &[Shoup],
+        inverse: &[Shoup],
+    ) -> Result<Self, NttError> {
+        Ok(Self::Avx2 {
+            forward: Roots::new(kind, forward, q)?,
+            inverse: Roots::new(kind, inverse, q)?,
+        })
     }
 
     /// The fastest passes here.
@@ -45,6 +76,8 @@ impl Passes {
             Self::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 { .. } => "avx512ifma",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 { forward, .. } => forward.kind().name(),
         }
     }
 
@@ -55,6 +88,8 @@ impl Passes {
             Self::Portable => butterflies::forward::<false>(a, roots, q),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 { forward, .. } => avx512::forward(a, roots, forward, q),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 { forward, .. } => avx2::forward(a, forward, q),
         }
     }
 
@@ -72,6 +107,8 @@ impl Passes {
             Self::Portable => butterflies::inverse::<false>(a, roots, scale, last, q),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 { inverse, .. } => avx512::inverse(a, roots, inverse, factors, q),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 { inverse, .. } => avx2::inverse(a, inverse, factors, q),
         }
     }
 }
