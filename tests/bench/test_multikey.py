@@ -69,6 +69,36 @@ def schoolbook(a: Ints, b: Ints) -> list[int]:
     return [int(low - high) for low, high in zip(product[: len(a)], product[len(a) :], strict=True)]
 
 
+@pytest.mark.parametrize("q", [1125899906842817, 1152921504606845473])
+def test_sums_of_products_are_those_of_single_products(q: int) -> None:
+    n, rng = 16, np.random.default_rng(1)
+    a, narrow, wide = (rng.integers(0, q, size, dtype=np.uint64) for size in (3 * n, 3 * n, 6 * n))
+
+    def wanted(factors: Words, row: Words, width: int) -> list[int]:
+        columns = row.reshape(3, width, n).astype(object) * factors.reshape(3, 1, n).astype(object)
+        return [int(x) for x in columns.sum(axis=0).reshape(-1) % q]
+
+    transform = _engine.Ntt(q, n)
+    for factors, found in (
+        (a, _engine.sums_of_products(a, [narrow, wide], n, q)),
+        (transform.forward(a), transform.sums_of_products(a, [narrow, wide])),
+    ):
+        assert [list(map(int, sums)) for sums in found] == [wanted(factors, narrow, 1), wanted(factors, wide, 2)]
+    assert [len(sums) for sums in _engine.sums_of_products(a, [a[:0]], n, q)] == [0]
+    too_large = narrow.copy()
+    too_large[-1] = q
+    for factors, row, degree, text in (
+        (a, too_large, n, "not below the modulus"),
+        (too_large, narrow, n, "not below the modulus"),
+        (a, narrow[1:], n, "multiple"),
+        (a[1:], narrow, n, "multiple"),
+        (a[:0], narrow, n, "multiple"),
+        (a, narrow, 0, "multiple"),
+    ):
+        with pytest.raises(_engine.UsageError, match=text):
+            _engine.sums_of_products(factors, [row], degree, q)
+
+
 @pytest.mark.parametrize("name", GADGETS)
 def test_digits_and_weights_give_the_polynomial(name: str) -> None:
     for level in (3, 1):

@@ -129,7 +129,7 @@ fn sums<'py, E: std::fmt::Display>(
     a: &Words<'py>,
     rows: &[Words<'py>],
     (n, q): (usize, u64),
-    transform: impl Fn(&mut [u64]) -> Result<(), E> + Send,
+    transform: impl Fn(&mut [u64]) -> Result<(), E> + Sync,
 ) -> PyResult<Vec<Out<'py>>> {
     let (a, field) = (contiguous(a)?, field(q)?);
     let rows = rows.iter().map(contiguous).collect::<PyResult<Vec<_>>>()?;

@@ -23,7 +23,7 @@ from .sets import check
 Digits = NDArray[np.uint64] | NDArray[np.uint8]
 """Coefficients of digit polynomials, [digits, N]."""
 CHUNK = 16
-"""Digits that are transformed at a time: bounds memory. Sums of so many residues of up to 60 bits fit a word."""
+"""Digits that are widened to words at a time: bounds memory."""
 
 
 class Rows(Protocol):
