@@ -22,7 +22,7 @@ from keyquorum.model.plain import Json, is_hex, json_loads
 
 from .erasure import erase_files, old_files, remove_empty
 from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, parse_epoch, read_epoch, shares_name, write_epoch
-from .statements import SIGNED, Statements, checked, read_votes, signed
+from .statements import SIGNED, Statements, checked, read_votes, signed, standing_after
 
 
 def journal_label(who: Who) -> str:
@@ -75,12 +75,7 @@ class Change:
         if under_way is not None:
             if under_way.record.data == record.data:
                 return under_way
-            if under_way.standing.stage == Stage.WAITING and under_way.me in under_way.record.roles.new:
-                under_way.refuse()  # its process died before the vote
-            else:
-                raise EpochError(
-                    f"party {party}: the change to epoch {under_way.record.name} is unfinished: keyquorum epoch commit, or keyquorum epoch give-up, before another one"
-                )
+            Change.refuse_unvoted(committee, party)
         if (record.number, record.previous) != (here.number + 1, here.name):
             raise EpochError(
                 f"party {party} is in epoch {here.number} ({here.name or 'as keygen left it'}), and the change to {record.name} follows epoch {record.number - 1} "
@@ -99,6 +94,19 @@ class Change:
             raise EpochError(f"party {party} has {change.standing.stage} the change to epoch {record.name}: begin again with a new name")
         change._write(True, {"kind": Stage.WAITING.value})
         return change
+
+    @staticmethod
+    def refuse_unvoted(committee: Committee, party: int) -> None:
+        """Refuses the unfinished change of this party if its process died before the vote. Raises EpochError if the party voted for it, or leaves by it: after another proposal its statements could not be given to
+        others any more."""
+        under_way = Change.unfinished(committee, party)
+        if under_way is None:
+            return
+        if under_way.standing.stage != Stage.WAITING or under_way.me not in under_way.record.roles.new:
+            raise EpochError(
+                f"party {party}: the change to epoch {under_way.record.name} is unfinished: keyquorum epoch commit, or keyquorum epoch give-up, before another one"
+            )
+        under_way.refuse()
 
     @staticmethod
     def last(committee: Committee, party: int) -> Change | None:
@@ -136,8 +144,7 @@ class Change:
                 said = checked(self.record, line["said"], str(path))
                 self._statements.add(said)
                 if line["own"]:
-                    lost = self.standing.lost or (frozenset(said.lost) if stage == Stage.FROZEN else rules.NOBODY)
-                    self.standing = Standing(stage, lost, self.standing.kept or stage == Stage.COMMITTED)
+                    self.standing = standing_after(self.standing, said)
             elif line["own"]:
                 self.standing = replace(self.standing, stage=stage)
 

@@ -7,20 +7,21 @@ Order: records and votes, then the journal in one rename, then ``epoch.json``. A
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from itertools import chain
 
 from keyquorum.model import journal
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
-from keyquorum.model.epoch import Stage
+from keyquorum.model.epoch import Stage, Standing, Who, decide
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, json_loads
 
 from .change import Change, journal_label
 from .record import JOURNAL, RECORDS, Record, read_epoch
-from .statements import Statement, Statements, checked
+from .statements import Statement, Statements, checked, standing_after
 
 _ORDER = (Stage.VOTED, Stage.FROZEN, Stage.THAWED, Stage.GIVEN_UP, Stage.COMMITTED)
 """Statements that a party which is in the new epoch may have signed, in their order."""
@@ -37,9 +38,9 @@ def public_records(committee: Committee, party: int) -> list[str]:
     return [each.data.decode() for each in (*before, record)]
 
 
-def restore(committee: Committee, party: int, records: Sequence[str], shown: Sequence[bytes]) -> Change:
+def restore(committee: Committee, party: int, records: Sequence[str], shown: Mapping[int, bytes]) -> Change:
     """Puts a party without an epoch into that of ``records`` (:func:`public_records` of another member). ``shown``: what members showed of the last change (:meth:`.Change.show`). Raises EpochError
-    unless all members voted for it, and for records that are not of this committee or do not follow one another."""
+    unless all members voted for it and the party would stay in it, before anything is written or signed, and for records that are not of this committee or do not follow one another."""
     folder, me = committee.party_folder(party), committee.parties[party].fingerprint
     parsed = [Record.parse(text.encode(), "the record that the helpers sent") for text in records]
     record = parsed[-1]
@@ -47,14 +48,16 @@ def restore(committee: Committee, party: int, records: Sequence[str], shown: Seq
         raise EpochError(f"the record of epoch {record.name} is of another committee: take the committee file of that epoch")
     if [before.name for before in parsed[:-1]] != ([record.previous] if record.previous else []):
         raise EpochError(f"the records that the helpers sent do not lead to epoch {record.name}: run the same version everywhere")
-    statements = _heard(record, shown)
+    statements = _heard(record, shown, me)
     votes = statements.votes()
     own = [said for stage in _ORDER if (said := statements.get(me, stage)) is not None]
     if votes is None:
         raise EpochError(f"not all members voted for epoch {record.name}, as far as the helpers show: keyquorum epoch commit at theirs, then again")
-    refused = statements.get(me, Stage.REFUSED)
-    if refused is not None or (own[-1].stage == Stage.GIVEN_UP):
-        raise EpochError(f"party {party} dropped epoch {record.name}, and others are in it: see keyquorum epoch status at theirs")
+    standing = _decided(record, me, own, statements)
+    if statements.get(me, Stage.REFUSED) is not None or standing.stage not in (Stage.COMMITTED, Stage.ERASED):
+        raise EpochError(
+            f"by what the helpers show, party {party} would be {standing.stage} in the change to epoch {record.name}: keyquorum epoch commit at theirs, or name other helpers with --from"
+        )
     (folder / RECORDS).mkdir(mode=0o700, exist_ok=True)
     sync_folder(folder)
     for each in parsed:
@@ -67,24 +70,38 @@ def restore(committee: Committee, party: int, records: Sequence[str], shown: Seq
     reached("recover/journal")
     change = Change(committee, party, record)
     change.repair()
-    if change.advance() not in (Stage.COMMITTED, Stage.ERASED):
-        raise EpochError(f"party {party} has {change.standing.stage} in the change to epoch {record.name}: keyquorum epoch commit at all parties")
+    change.advance()
     reached("recover/epoch")
     return change
 
 
-def _heard(record: Record, shown: Sequence[bytes]) -> Statements:
+def _decided(record: Record, me: Who, own: Sequence[Statement], statements: Statements) -> Standing:
+    """What the party would be, with its own statements and what follows from all."""
+    standing = reduce(standing_after, own, Standing())
+    while (after := decide(record.roles, me, standing, statements.seen)) != standing:
+        standing = after
+    return standing
+
+
+def _heard(record: Record, shown: Mapping[int, bytes], me: Who) -> Statements:
+    """What the helpers showed. Of two statements of another participant that contradict each other the first one counts, as at every party: it cannot keep others from being recovered."""
     found = Statements(record)
-    for data in shown:
+    for helper, data in shown.items():
+        where = f"party {helper}, which may be left out with --from"
         try:
             said = json_loads(data)
             name, statements = said["epoch"], list(said["statements"])
         except (ValueError, KeyError, TypeError):
-            raise EpochError("what a helper showed is not statements of a change of an epoch: run the same version everywhere") from None
+            raise EpochError(f"{where}: it showed no statements of a change of an epoch: run the same version everywhere") from None
         if name != record.name:
-            raise EpochError(f"a helper showed statements of epoch {str(name)[:32]!r}, and the record is of {record.name}")
-        for statement in statements:
-            found.add(checked(record, statement, "a helper's statements"))
+            raise EpochError(f"{where}: it showed statements of epoch {str(name)[:32]!r}, and the record is of {record.name}")
+        for each in statements:
+            statement = checked(record, each, where)
+            try:
+                found.add(statement)
+            except EpochError as error:
+                if statement.who == me:
+                    raise EpochError(f"{where}: {error}") from None
     return found
 
 

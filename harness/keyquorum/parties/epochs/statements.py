@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyquorum.model.epoch import Seen, Stage, Who, may_name
+from keyquorum.model.epoch import NOBODY, Seen, Stage, Standing, Who, may_name
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, is_hex, json_loads
 from keyquorum.parties import signatures
@@ -84,6 +84,12 @@ def _excluded(one: Statement, other: Statement) -> bool:
 
 def _contradiction(one: Statement, other: Statement) -> str:
     return f"{one.who[:16]} signed both {one.stage} and {other.stage} in ways that exclude each other: see what became of that party"
+
+
+def standing_after(before: Standing, said: Statement) -> Standing:
+    """The standing of a participant that has signed one more statement."""
+    lost = before.lost or (frozenset(said.lost) if said.stage == Stage.FROZEN else NOBODY)
+    return Standing(said.stage, lost, before.kept or said.stage == Stage.COMMITTED)
 
 
 class Statements:

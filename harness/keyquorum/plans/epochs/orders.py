@@ -149,9 +149,16 @@ def _carry_out(
 
 def commit(committee: Committee, files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:
     """Goes on with the changes of this host's parties as far as the rules allow. ``files``: statements of parties elsewhere, as ``output`` has them. Raises EpochError for wrong statements, after all others were heard and
-    what follows from them was done; a contradiction is told once, and is in :func:`status` afterwards. Raises CommitteeError or PoolError beside a job, a daemon or a user of pools."""
+    what follows from them was done; a contradiction is told once, and is in :func:`status` afterwards. Raises CommitteeError or PoolError beside a job, a daemon or a user of pools.
+
+    A party that did not vote refuses: its process has ended, and with it what makes the new shares."""
+
+    def step(change: Change) -> None:
+        if change.standing.stage == Stage.WAITING and change.me in change.record.roles.new:
+            change.refuse()
+
     with orders_alone(committee, "epoch commit"):
-        return _carry_out(committee, files, output)
+        return _carry_out(committee, files, output, step)
 
 
 def give_up(committee: Committee, lost: Sequence[int], files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:

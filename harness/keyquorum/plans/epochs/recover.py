@@ -201,7 +201,7 @@ class _Run:
                 f"party {self.party} is in epoch {here.number} and the helpers in {number}: it was restored or missed a change: keyquorum epoch commit there with --from; "
                 "if its new shares are gone, move keys, epoch.json, epochs.journal and epochs of its folder away, then recover again"
             )
-        change = restore(self.committee, self.party, said["records"], shown)
+        change = restore(self.committee, self.party, said["records"], dict(zip(self.helpers, shown, strict=True)))
         if not change.uncommitted():
             change.erase()  # nothing is there: notes since when backups of before must be gone
 
@@ -250,15 +250,16 @@ class _Run:
         if self.party not in recovery.senders:
             return
         for index, vector in enumerate(held.vectors):
-            share = sent = None
+            secret: list[bytes | bytearray] = []
             try:
-                share = ShareFile.read(str(held.folder(folder) / f"share-{index}.kqs"), held.share_header(self.party, index))
-                sent = recovery.sent(vector.domain, _label(held, key, index), share)
-                self.session.send(self.lost, bytes(sent))
+                secret.append(ShareFile.read(str(held.folder(folder) / f"share-{index}.kqs"), held.share_header(self.party, index)))
+                sent = recovery.sent(vector.domain, _label(held, key, index), bytes(secret[0]))
+                message = bytes(sent)
+                secret += [sent, message]
+                self.session.send(self.lost, message)
             finally:
-                for data in (share, sent):
-                    if data is not None:
-                        wipe_bytes(data)
+                for data in secret:
+                    wipe_bytes(data)
 
     def _recover(self, recovery: Recovery, key: str, said: Json, counts: Sequence[int]) -> None:
         """Makes a key's folder from what the helpers send, and moves it to its place."""
@@ -310,7 +311,8 @@ class _Run:
         for index, vector in enumerate(held.vectors):
             header, data = held.share_header(self.party, index), list[bytes | bytearray]()
             try:
-                data += [self.session.recv(sender, MOST_SAID) for sender in recovery.senders]
+                for sender in recovery.senders:
+                    data.append(self.session.recv(sender, MOST_SAID))
                 share = recovery.recovered(vector.domain, vector.length, [bytes(sent) for sent in data])
                 data.append(share)
                 stored = bytes(share)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import comb
 from pathlib import Path
@@ -24,6 +24,7 @@ from keyquorum._engine import ShareFile, ZeroShares
 from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
+from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
@@ -75,11 +76,11 @@ def held_keys(committee: Committee, party: int, work: str = "refresh") -> dict[s
 
 
 def check_refresh(committee: Committee, party: int, job: Json) -> None:
-    """The checks of the job ``refresh_shares`` that a party makes alone."""
+    """The checks of the job ``refresh_shares`` that a party makes alone. A change before whose vote its process died is refused."""
     check_members(committee)
     held_keys(committee, party)
     with shares_alone(committee, [party], "refresh_shares"):
-        pass
+        Change.refuse_unvoted(committee, party)
 
 
 @party_job("refresh_shares", {}, check=check_refresh, verified=True)
@@ -95,6 +96,7 @@ def _refresh(context: PartyContext) -> Json:
     held, here = held_keys(committee, party), read_epoch(committee.party_folder(party))
     said = [here.number, here.name, {name: [info.digest.hex(), holding.to_json()] for name, (info, holding) in held.items()}]
     context.session.compare("keys and epoch of the committee", hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest())
+    confirm_epoch(context)
     with context.phase("seeds"):
         zeros: ZeroShares = context.session.zero_shares(committee.protocol, committee.threshold, context.seed)
     record = _record(committee, held, zeros.name.hex(), here.number + 1, here.name)
@@ -119,6 +121,22 @@ def _refresh(context: PartyContext) -> Json:
         drop_pools(committee, party)
         erased = change.erase()
     return {"epoch": record.number, "name": record.name, "keys": sorted(held), "bytes_erased": erased}
+
+
+def confirm_epoch(context: PartyContext) -> None:
+    """Goes on only if this party has heard that all members committed the change that led to its epoch, from any of them. Afterwards it never goes back from that epoch, whatever becomes of the next one. Raises EpochError."""
+    current = Change.current(context.committee, context.party)
+    shown = context.session.all_gather(b"" if current is None else current.show())
+    if current is None:
+        return
+    hear_all(context, current, shown)
+    current.advance()
+    missing = current.uncommitted()
+    if missing or current.standing.stage not in (Stage.COMMITTED, Stage.ERASED):
+        raise EpochError(
+            f"party {context.party}: {len(missing)} of the members have not said that they committed epoch {current.record.name}, the first {(missing or [current.me])[0][:16]}: "
+            "keyquorum epoch commit with their statements, then again"
+        )
 
 
 def _record(committee: Committee, held: Held, name: str, number: int, previous: str) -> Record:
@@ -189,15 +207,22 @@ def finish(context: PartyContext, change: Change) -> None:
     of this change, after all others were heard: a corrupt party does not keep honest votes unheard."""
     errors = list[EpochError]()
     for _ in range(2):
-        for party, data in enumerate(context.session.all_gather(change.show())):
-            if party != context.party:
-                try:
-                    change.hear(data, f"party {party}")
-                except EpochError as error:
-                    errors.append(error)
+        errors += hear_all(context, change, context.session.all_gather(change.show()))
         change.advance()
     if errors:
         raise errors[0]
 
 
-__all__ = ["check_members", "check_refresh", "check_stored", "held_keys", "refresh_job", "refresh_key"]
+def hear_all(context: PartyContext, change: Change, shown: Sequence[bytes]) -> list[EpochError]:
+    """Takes the statements that every party showed; returns what was wrong with them."""
+    errors = list[EpochError]()
+    for party, data in enumerate(shown):
+        if party != context.party:
+            try:
+                change.hear(data, f"party {party}")
+            except EpochError as error:
+                errors.append(error)
+    return errors
+
+
+__all__ = ["check_members", "check_refresh", "check_stored", "confirm_epoch", "held_keys", "refresh_job", "refresh_key"]
