@@ -62,7 +62,12 @@ def _is_record(candidate: Candidate) -> bool:
 
 KINDS = (
     Kind("epoch of a party", lambda c: c.named(EPOCH_FILE), _epoch, ("parties/epochs/record",)),
-    Kind("journal of epochs", lambda c: c.named(JOURNAL), _journal, ("model/journal", "parties/epochs/change")),
-    Kind("record of a change of epoch", _is_record, _record, ("parties/epochs/change",)),
-    Kind("votes for an epoch", lambda c: not c.is_folder and c.path.suffix == ".votes", _votes, ("parties/epochs/change", "plans/epochs/orders")),
+    Kind("journal of epochs", lambda c: c.named(JOURNAL), _journal, ("model/journal", "parties/epochs/change", "parties/epochs/restore")),
+    Kind("record of a change of epoch", _is_record, _record, ("parties/epochs/change", "parties/epochs/restore")),
+    Kind(
+        "votes for an epoch",
+        lambda c: not c.is_folder and c.path.suffix == ".votes",
+        _votes,
+        ("parties/epochs/change", "parties/epochs/restore", "plans/epochs/orders"),
+    ),
 )
