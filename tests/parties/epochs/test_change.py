@@ -60,6 +60,21 @@ def test_a_refusal_ends_the_change_everywhere(committee: Committee) -> None:
     assert talk([prepare(committee, party, again) for party, again in zip(range(3), [record_of(committee)] * 3, strict=True)]) == ["committed"] * 3
 
 
+def test_no_further_change_after_a_vote_that_others_need(committee: Committee) -> None:
+    """Only the statements of the last change leave a host. A change before whose vote the process died is refused, and others can be told."""
+    record = record_of(committee)
+    voted = prepare(committee, 0, record)
+    Change.propose(committee, 1, record)
+    with pytest.raises(EpochError, match=r"party 0: the change to epoch .* is unfinished: keyquorum epoch commit"):
+        Change.refuse_unvoted(committee, 0)
+    assert voted.standing.stage == "voted"
+    Change.refuse_unvoted(committee, 1)
+    Change.refuse_unvoted(committee, 2)
+    refused = Change(committee, 1, record)
+    voted.hear(refused.show())
+    assert refused.standing.stage == "refused" and voted.advance() == "given-up"
+
+
 def test_a_lost_party_is_given_up(committee: Committee) -> None:
     record = record_of(committee)
     a, b, lost = (prepare(committee, party, record) for party in range(3))

@@ -84,7 +84,7 @@ def _decided(record: Record, me: Who, own: Sequence[Statement], statements: Stat
 
 
 def _heard(record: Record, shown: Mapping[int, bytes], me: Who) -> Statements:
-    """What the helpers showed. Of two statements of another participant that contradict each other the first one counts, as at every party: it cannot keep others from being recovered."""
+    """What the helpers showed. A statement that another participant may not sign, or that contradicts an earlier one of its own, counts for nothing, as at every party: it cannot keep others from being recovered."""
     found = Statements(record)
     for helper, data in shown.items():
         where = f"party {helper}, which may be left out with --from"

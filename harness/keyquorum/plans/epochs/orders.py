@@ -71,7 +71,7 @@ def status_lines(found: Json) -> Iterator[str]:
         missing = ", ".join(change["votes_missing"]) or "none"
         yield f"{who}: UNFINISHED change to epoch {change['epoch']}: {change['stage']}; votes missing here: {missing}: keyquorum epoch commit"
     if found["went_back"]:
-        yield f"{who}: it went back from epoch {found['went_back']}, and keeps these shares until the next change: keyquorum refresh-shares"
+        yield f"{who}: it went back from epoch {found['went_back']}, and keeps these shares: keyquorum epoch commit with the statements of all parties, before keyquorum refresh-shares"
     for line in found["contradictions"]:
         yield f"{who}: CORRUPT: {line}"
     for each in found["unerased"]:

@@ -124,18 +124,23 @@ def _refresh(context: PartyContext) -> Json:
 
 
 def confirm_epoch(context: PartyContext) -> None:
-    """Goes on only if this party has heard that all members committed the change that led to its epoch, from any of them. Afterwards it never goes back from that epoch, whatever becomes of the next one. Raises EpochError."""
+    """Goes on only if this party has heard that all members committed the change that led to its epoch, from any of them. Afterwards it never goes back from that epoch, whatever becomes of the next one.
+    A wrong statement counts for nothing. Raises EpochError."""
     current = Change.current(context.committee, context.party)
     shown = context.session.all_gather(b"" if current is None else current.show())
     if current is None:
         return
     hear_all(context, current, shown)
     current.advance()
-    missing = current.uncommitted()
-    if missing or current.standing.stage not in (Stage.COMMITTED, Stage.ERASED):
+    name, missing = current.record.name, current.uncommitted()
+    if missing:
         raise EpochError(
-            f"party {context.party}: {len(missing)} of the members have not said that they committed epoch {current.record.name}, the first {(missing or [current.me])[0][:16]}: "
+            f"party {context.party}: {len(missing)} of the members have not said that they committed epoch {name}, the first {missing[0][:16]}: "
             "keyquorum epoch commit with their statements, then again"
+        )
+    if current.standing.stage not in (Stage.COMMITTED, Stage.ERASED):
+        raise EpochError(
+            f"party {context.party} is {current.standing.stage} in the change to epoch {name}: keyquorum epoch commit at all parties, then again"
         )
 
 
