@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help papers papers-full peers
+.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-epochs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help papers papers-full peers
 
 help:
 	@echo "make build         .venv with the engine, and all that tests and documents need"
@@ -61,6 +61,7 @@ help:
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ghs     transforms modulo cyclotomic polynomials, keys and decryption of GHS, beside the figures of GMPFHE; takes long"
+	@echo "make bench-epochs  refreshing the shares of a key, and recovering a lost party: time, bytes, rounds"
 	@echo "make bench-ajax    keys of ajax53 for 3 to 21 parties, without and over links, beside the figures of Ajax; takes hours"
 
 tools:
@@ -194,6 +195,9 @@ bench-ajax: build
 
 bench-ghs: build
 	$(PY) -m bench.ghs
+
+bench-epochs: build
+	$(PY) -m bench.epochs
 
 bench-paper004: build
 	$(PY) -m bench.paper004

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import JOBS, ghs, keygen, primitives, runner, tfhe
+from bench import JOBS, epochs, ghs, keygen, primitives, runner, tfhe
 from bench.decryption import ajax, decrypt, exactness, exchanges, latency, throughput
 from bench.multikey.__main__ import BENCH as MULTIKEY
 from bench.paper004.__main__ import BENCH as PAPER004
@@ -23,7 +23,7 @@ from keyquorum.parties.jobs import PACKAGES, add_package, find_job
 
 ALL: list[Bench[Any]] = [
     *primitives.BENCHES.values(), ajax.KEYS_BENCH, ajax.DECRYPTIONS, decrypt.BENCH, exactness.BENCH, exchanges.BENCH, latency.BENCH, throughput.BENCH, TOPRF, LISSS,
-    keygen.BENCH, PAPER004, ghs.BENCH, tfhe.BENCH, tfhe.RESULTS_BENCH, MULTIKEY,
+    keygen.BENCH, PAPER004, ghs.BENCH, tfhe.BENCH, tfhe.RESULTS_BENCH, MULTIKEY, epochs.BENCH,
 ]  # fmt: skip
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -103,6 +103,7 @@ STEPS: tuple[Step, ...] = (
     _step("threat models", "keyquorum bench threat_models --patience 15 --timeout 400", "bench/threat_models.csv", 8, sweep=True),
     _step("keygen", "bench.keygen", "keygen.csv", 2.5, full=True),
     _step("service", "bench.service", "served.csv", 5, full=True),
+    _step("epochs", "bench.epochs", "epochs.csv", 3, full=True),
     _step("tfhe keys", "bench.tfhe keys", "tfhe.csv", 4, needs=TFHE_RS, full=True),
     _step("dishonest", "bench.primitives dishonest", "dishonest.csv", 3, needs=MP_SPDZ, full=True),
     _step("verified", "bench.primitives verified", "verified.csv", 5, needs=MP_SPDZ, full=True),

@@ -38,6 +38,7 @@ RESULTS = {
     "beside other libraries (make peers)": ("peer", "peer_version", "operation", "parameters", "ring_degree"),
     "multi-key BGV (make bench-multikey)": ("workload", "reading", "parameters", "gadget", "parties"),
     "transforms, keys and decryption of GHS (make bench-ghs)": ("what", "parameters", "noise", "n", "link"),
+    "changes in the life of a committee (make bench-epochs)": ("what", "protocol", "parties", "threshold", "parameters"),
     "published figures beside ours (keyquorum report --papers)": ("paper", "place", "cell", "quantity", "unit"),
     "beside MP-SPDZ (make parity)": ("protocol", "parties", "program", "variant", "arguments"),
 }
