@@ -357,7 +357,7 @@ def recover(
     """Gives a party that lost its folder, but has its ``identity.pem`` again, its shares of all keys, among all parties of this host, each a process of its own, over TLS. The secret is not
     rebuilt anywhere. ``helpers``: parties that send shares (default: all others).
 
-    Raises ParameterError for additive sharing and MACs, for replicated sharing with malicious parties, and for too few helpers; CommitteeError without the identity; EpochError where a change is
+    Raises ParameterError for additive sharing and MACs, for too few helpers, and for keys that must be tested and cannot be; CommitteeError without the identity; EpochError where a change is
     unfinished, or helpers are in other epochs; KeyFileError where there is no key, or another one of the name."""
     committee = as_committee(committee)
     job = recover_job(committee, party, helpers)
@@ -504,6 +504,34 @@ def epoch_give_up(committee: Committee | PathLike, lost: Sequence[int], files: S
 def epoch_erase(committee: Committee | PathLike, files: Sequence[PathLike] = ()) -> list[Json]:
     """Erases the old shares of the parties of this host, and drops their pools, after all new members have committed; returns ``party``, ``epoch`` and ``bytes`` of each. Raises EpochError before."""
     return orders.erase(as_committee(committee), [Path(f) for f in files])
+
+
+@dataclass(frozen=True)
+class ProveResult:
+    """Shares that fit their public key: how often those of the key were tested by now, and the cost at each party."""
+
+    runs: int
+    reports: list[RunReport]
+
+
+@checked
+def epoch_prove_job(committee: Committee | PathLike, key: str) -> Json:
+    """The job of :func:`epoch_prove` as plain data."""
+    committee = as_committee(committee)
+    info = load_key(key_folder(committee, key))
+    scheme_of(info).check_fit(info, committee)
+    return {"kind": "epoch_prove", "key": key}
+
+
+@checked
+def epoch_prove(committee: Committee | PathLike, key: str, progress: Progress | None = None, io_timeout: float = 120.0) -> ProveResult:
+    """Tests whether the parties' shares of a key for SEAL are those of the secret of its public key, among all parties of this host, each a process of its own, over TLS. Nothing of the key is opened.
+
+    Raises ParameterError for committees with MACs, for other keys and for primes of too few bits together, PolicyError after 16 tests of a key, PartyError if the shares do not fit, and CommitteeError
+    beside a daemon."""
+    committee = as_committee(committee)
+    results = run_processes(committee.folder, epoch_prove_job(committee, key), progress, io_timeout=io_timeout)
+    return ProveResult(results[0]["runs"], [RunReport.from_json(r["report"]) for r in results])
 
 
 @checked
@@ -758,6 +786,7 @@ __all__ = [
     "ProgramRequest",
     "Progress",
     "Protocol",
+    "ProveResult",
     "RecoverResult",
     "RefreshResult",
     "ResourceError",
@@ -787,6 +816,8 @@ __all__ = [
     "epoch_give_up",
     "epoch_history",
     "epoch_lines",
+    "epoch_prove",
+    "epoch_prove_job",
     "epoch_status",
     "evaluate",
     "export_key",

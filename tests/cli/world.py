@@ -69,6 +69,7 @@ SAMPLES = {
     "ciphertext of GHS": "x.ghs",
     "count of decryptions": f"{KEYS}/ckks/decryptions.json",
     "count of failed checks of noise": f"{KEYS}/bfv/noise-checks.json",
+    "count of tests of shares": f"{KEYS}/ckks/proofs.json",
     "shares for subsets": f"{KEYS}/prf/lisss.json",
     "policy of evaluations": f"{KEYS}/prf/evaluations.json",
     "count of evaluations": f"{KEYS}/prf/evaluations.journal",
@@ -158,6 +159,7 @@ def _files_of_keys(folder: Path, committee: Committee) -> None:
         api.write_receipt(folder / name, data, info)
     api.approve(committee, "ckks", folder / "y.ct")
     api.decrypt(committee, "bfv", [folder / "x.ct"], 0, [folder / "x.ct.plain"], check_noise=True)
+    api.epoch_prove(committee, "ckks")
     api.encrypt(committee, "lwe", [0, 1, 1], folder / "x.lwe")
     set_ = TFHE_SETS["tfhers-2-2"]
     with (folder / "compact.kqt").open("wb") as file:

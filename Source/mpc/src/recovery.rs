@@ -9,7 +9,8 @@
 //! t − 1 helpers: one set has none of these, and its polynomial is zero at ℓ and at their points alone. (Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, section on lost shares.)
 //!
 //! *Wrong helpers.* ℓ refuses points that are not of one polynomial of degree t. With |H| ≥ 2t + 1 there are t + 1 honest helpers, which determine f + h: up to t wrong ones change nothing.
-//! With fewer, f + h + κ Π (x − j) over t honest helpers passes, so protocols for malicious parties ask for 2t + 1. Additive shares are n of n: nobody knows anything of a lost one.
+//! With fewer, f + h + κ Π (x − j) over t honest helpers passes. A summand of replicated sharing has one other holder, whom nothing contradicts. So protocols for malicious parties ask for 2t + 1 helpers, or for a
+//! caller that tests the shares of all parties together before ℓ stores anything. Additive shares are n of n: nobody knows anything of a lost one.
 
 use keyquorum_math::{Domain, DomainKind, Element};
 use zeroize::Zeroizing;
@@ -42,6 +43,7 @@ pub struct Recovery {
 
 impl Session {
     /// Begins the recovery of the shares of party `lost` from those of `helpers`. All parties of the session call this with the same arguments, in the same order as they open engines.
+    /// `tested`: the caller tests the shares before they count, so that helpers are enough of whom wrong ones may go unnoticed here.
     /// Rounds: for Shamir's sharing 1 for seeds, 1 for their comparison (none for pairs), 3 for the toss of a name; else none.
     ///
     /// # Errors
@@ -52,6 +54,7 @@ impl Session {
         protocol: &str,
         lost: usize,
         helpers: &[usize],
+        tested: bool,
         options: &EngineOptions,
     ) -> Result<Recovery> {
         self.guard().refuse()?;
@@ -64,7 +67,7 @@ impl Session {
             parties,
             threshold,
             (lost, helpers),
-            verifies,
+            verifies && !tested,
         )?;
         if verifies {
             self.admit(descriptor)?;
@@ -94,7 +97,7 @@ impl Session {
     }
 }
 
-/// Helpers in each set that has a seed, `None` for sharings that need none. Refuses what cannot be recovered.
+/// Helpers in each set that has a seed, `None` for sharings that need none. Refuses what cannot be recovered. `verifies`: wrong helpers must be noticed by what they send.
 fn set_size(
     sharing: Sharing,
     n: usize,
@@ -343,11 +346,22 @@ mod tests {
     use crate::handover::tests::{Q, spans};
     use crate::protocol::subsets;
 
-    const FIELD: DomainKind = DomainKind::Fq(1_152_921_504_606_584_833);
+    const Q_OF_FIELD: u64 = 1_152_921_504_606_584_833;
+    const FIELD: DomainKind = DomainKind::Fq(Q_OF_FIELD);
     const COUNT: usize = 8;
 
     /// What each party has after the set-up; `omitted`: checks of which nobody heeds the verdict.
     fn begun(
+        protocol: &'static str,
+        (n, t): (usize, usize),
+        (lost, helpers): (usize, &[usize]),
+        omitted: &'static [Check],
+    ) -> Vec<Result<Recovery>> {
+        begun_if(false, protocol, (n, t), (lost, helpers), omitted)
+    }
+
+    fn begun_if(
+        tested: bool,
         protocol: &'static str,
         (n, t): (usize, usize),
         (lost, helpers): (usize, &[usize]),
@@ -364,7 +378,7 @@ mod tests {
                         threshold: Some(t),
                         ..EngineOptions::default()
                     };
-                    session.recovery(protocol, lost, &helpers, &options)
+                    session.recovery(protocol, lost, &helpers, tested, &options)
                 })
             })
             .collect();
@@ -373,10 +387,7 @@ mod tests {
 
     /// Random shares of all parties, in the form of share files, of polynomials of degree `t`.
     fn shamir_shares(n: usize, t: usize) -> Vec<Vec<u8>> {
-        let DomainKind::Fq(q) = FIELD else {
-            unreachable!()
-        };
-        let (field, mut prg) = (Zq::new(q).unwrap(), Prg::new([7; 16], 0));
+        let (field, mut prg) = (Zq::new(Q_OF_FIELD).unwrap(), Prg::new([7; 16], 0));
         let mut coefficients = vec![vec![0; COUNT]; t + 1];
         for row in &mut coefficients {
             field.random(&mut prg, row);
@@ -494,6 +505,36 @@ mod tests {
             let found = recovered(&parties, &shares, FIELD, |sent| sent[1][8] ^= 1);
             assert_eq!(found.is_ok_and(|found| found != shares[3]), passes);
         }
+    }
+
+    /// Of so few helpers each may send a wrong share unnoticed: what comes back must be tested.
+    #[test]
+    fn shares_that_are_tested_come_back_from_fewer_helpers() {
+        let (whom, shares) = ((2, [0, 1, 3, 4]), shamir_shares(5, 2));
+        let parties = all(begun_if(
+            true,
+            "mal-shamir",
+            (5, 2),
+            (whom.0, &whom.1),
+            &[],
+        ));
+        let found = recovered(&parties, &shares, FIELD, |_| ());
+        assert_eq!(found.unwrap(), shares[2]);
+        // κ (x − 1)(x − 2) on top of a polynomial of degree 2: helpers 0 and 1 have nothing of it.
+        let field = Zq::new(Q_OF_FIELD).unwrap();
+        let found = recovered(&parties, &shares, FIELD, |sent| {
+            for j in [2, 3] {
+                let x = point(&field, whom.1[j]);
+                let at = field.mul(field.sub(x, 1), field.sub(x, 2));
+                let word = u64::from_le_bytes(sent[j][..8].try_into().unwrap());
+                sent[j][..8].copy_from_slice(&field.add(word, at).to_le_bytes());
+            }
+        });
+        assert_ne!(found.unwrap(), shares[2], "two wrong helpers of four pass");
+        let parties = all(begun_if(true, "mal-rep-field", (3, 1), (0, &[1, 2]), &[]));
+        assert_eq!(parties[0].senders(), [1, 2]);
+        let few = begun_if(true, "mal-shamir", (5, 2), (0, &[1, 2]), &[]);
+        assert!(few.iter().all(Result::is_err), "t helpers know nothing");
     }
 
     /// Messages of another length, or elements that are not reduced.

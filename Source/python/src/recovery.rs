@@ -16,15 +16,17 @@ pub struct Recovery {
 
 #[pymethods]
 impl Recovery {
-    /// Begins the recovery of the shares of party `lost` from those of `helpers`, in increasing order. All parties call this, in the same order as they open engines.
+    /// Begins the recovery of the shares of party `lost` from those of `helpers`, in increasing order. All parties call this, in the same order as they open engines. `tested`: the caller tests the shares
+    /// before they count.
     #[staticmethod]
-    #[pyo3(signature = (session, protocol, lost, helpers, threshold=None, seed=None))]
+    #[pyo3(signature = (session, protocol, lost, helpers, tested, threshold=None, seed=None))]
     fn begin(
         py: Python<'_>,
         session: &Session,
         protocol: &str,
         lost: usize,
         helpers: Vec<usize>,
+        tested: bool,
         threshold: Option<usize>,
         seed: Option<Vec<u8>>,
     ) -> PyResult<Self> {
@@ -34,7 +36,10 @@ impl Recovery {
             insecure_seed: seed,
         };
         let core = py
-            .detach(|| session.core().recovery(protocol, lost, &helpers, &options))
+            .detach(|| {
+                let core = session.core();
+                core.recovery(protocol, lost, &helpers, tested, &options)
+            })
             .map_err(engine_error)?;
         Ok(Self { core })
     }

@@ -1,4 +1,4 @@
-"""epoch status, epoch history, epoch commit, epoch give-up, epoch erase."""
+"""epoch status, epoch history, epoch commit, epoch give-up, epoch erase, epoch prove."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import typer
 from keyquorum import api
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import parse_numbers
-from keyquorum.terminal.output import emit, printed
+from keyquorum.schemes.base import FIT_RUNS
+from keyquorum.terminal.output import console, costs, emit, print_reports, printed
+from keyquorum.terminal.progress import progress_bars
 
+from . import completion
 from .app import App
+from .jobs import JobFile, hand_over
 from .options import Folder
 
 From = Annotated[
@@ -86,3 +90,23 @@ def erase(folder: Folder, brought: From = None) -> None:
     for change in found:
         printed.print(f"{change['party']}: epoch {change['epoch']}: {change['bytes']:,} bytes of old shares erased", markup=False)
     emit({"changes": found})
+
+
+@app.command("prove")
+def prove(
+    folder: Folder,
+    key: Annotated[str, typer.Argument(help="Name of a key for SEAL.", show_default=False, autocompletion=completion.keys)],
+    job: JobFile = None,
+) -> None:
+    """Test whether the parties' shares of a key are those of the secret of its public key, without opening anything of it.
+
+    For keys whose primes have enough bits together, and committees without MACs. Use it after parties were restored from backups. A key has 16 such tests: each reveals a little, within the key's budget.
+    """
+    if job is not None:
+        hand_over(job, api.epoch_prove_job(folder, key))
+        return
+    with progress_bars() as report:
+        result = api.epoch_prove(folder, key, report)
+    print_reports(result.reports)
+    console.print(f"key {key}: the shares of all parties fit its public key (test {result.runs} of {FIT_RUNS})", markup=False)
+    emit({"key": key, "runs": result.runs, "costs": costs(result.reports)})

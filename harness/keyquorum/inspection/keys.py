@@ -5,8 +5,10 @@ from __future__ import annotations
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_count, is_hex
+from keyquorum.plans.epochs.prove import FILE as PROOFS
 from keyquorum.plans.noise_check import FILE, MOST_FAILED
 from keyquorum.schemes import scheme_of
+from keyquorum.schemes.base import FIT_RUNS
 from keyquorum.schemes.counts import decryptions_used
 from keyquorum.schemes.holding import shares_in
 from keyquorum.schemes.key_folder import METADATA, check_public_file, holds_a_key, load_key, parse_key
@@ -71,9 +73,19 @@ def _noise_checks(candidate: Candidate) -> Report:
     return Report([line, *openness(path)], details={"key_id": key_id, "failed": failed})
 
 
+def _proofs(candidate: Candidate) -> Report:
+    path = candidate.path
+    whole = candidate.has("key_id", "runs") and is_hex(candidate.json["key_id"], 32) and is_count(candidate.json["runs"])
+    require(whole, path, 'restore it, or set "runs" to the count of another party')
+    runs, key_id = candidate.json["runs"], candidate.json["key_id"]
+    line = f"tests of shares of key {key_id} against its public key: {runs} of {FIT_RUNS} that are allowed"
+    return Report([line, *openness(path)], details={"key_id": key_id, "runs": runs})
+
+
 KINDS = (
     Kind("key folder", lambda c: c.is_folder and holds_a_key(c.path), _key_folder, ("schemes/key_folder", "plans/keygen", "plans/epochs/recover")),
     Kind("metadata of a key", lambda c: c.named(METADATA) or c.has("key_id", "transcript", "parameters"), _key_info, ("schemes/key_folder",)),
     Kind("count of decryptions", lambda c: c.named("decryptions.json"), _count, ("schemes/counts",)),
     Kind("count of failed checks of noise", lambda c: c.named(FILE), _noise_checks, ("plans/noise_check",)),
+    Kind("count of tests of shares", lambda c: c.named(PROOFS), _proofs, ("plans/epochs/prove",)),
 )

@@ -20,7 +20,7 @@ from keyquorum.schemes.subset_shares import SUBSETS, SubsetSharing, check_shares
 from .pool_store import pool_status
 from .pools import pools_folder
 
-PRIVATE = ("*.kqs", "decryptions.json", "approved.json", "noise-checks.json", SUBSETS)
+PRIVATE = ("*.kqs", "decryptions.json", "approved.json", "noise-checks.json", "proofs.json", SUBSETS)
 """Files of a key that only its party may read."""
 
 

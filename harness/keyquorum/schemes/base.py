@@ -46,6 +46,8 @@ MASKED = "round_mask_open"
 """A rounding that is sometimes wrong, with errors that depend on the noise."""
 MASKED_ONE = "round_mask_open_one"
 """The same for LWE, with less to send."""
+FIT_RUNS = 16
+"""Tests of a key's shares against its public key in all (:meth:`KeyScheme.prove_fit`): what they reveal is in the budget of the key."""
 
 
 class ErrorBound(Protocol):
@@ -157,6 +159,18 @@ class KeyScheme(ABC, Generic[K, P, R]):
     def check_made(self, folder: Path, info: K) -> None:
         """Refuses public files of a new key, beyond their hashes, before it counts: every party checks what it wrote, without all of it in memory. Raises
         KeyFileError."""
+
+    def check_fit(self, info: K, committee: Committee) -> None:
+        """Refuses keys and committees without a test of shares against the public key (:meth:`prove_fit`). Raises ParameterError."""
+        raise ParameterError(
+            f"{info.parameters.name}: there is no test of shares of {self.title} against a public key: restore a backup of the party, or make a new key"
+        )
+
+    def prove_fit(self, context: PartyContext, info: K, shares: Sequence[ShareVector], folder: Path) -> None:
+        """Tests whether the parties' shares of all secret vectors are those of the secret of the public key in ``folder``, of which they compared the hash. Opens nothing of the key; every party calls
+        this. Raises :class:`.CheckError`, and what :meth:`check_fit` raises."""
+        self.check_fit(info, context.committee)
+        raise NotImplementedError(f"{self.title} has a check without its test: this is a bug, please report it")
 
     @abstractmethod
     def kinds(self) -> tuple[Kind, ...]:

@@ -68,7 +68,12 @@ def read_share(folder: Path, info: KeyInfo, party: int, index: int, tested: bool
     their MAC key if they must be ``tested``: not on MP-SPDZ."""
     held = holding_of(folder, info)
     mac_key.check_key_folder(folder, held.protocol)
-    header, folder = held.share_header(party, index), held.folder(folder)
+    return read_vector(held, held.folder(folder), party, index, tested)
+
+
+def read_vector(held: Holding, folder: Path, party: int, index: int, tested: bool = True) -> ShareVector:
+    """The same of the folder of the share files, wherever it is."""
+    header = held.share_header(party, index)
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{index}.kqs"), header), dtype="<u8")
     words = element_words(held.protocol, header["domain"])
     share = ShareVector.from_words(data.reshape(-1, header["length"] * words).copy(), words)

@@ -221,8 +221,8 @@ def test_helpers_that_hold_other_keys_are_refused(tmp_path: Path) -> None:
     [
         ("semi", 3, None, "nobody knows anything of a lost share: restore a backup"),
         ("mascot", 2, None, "nobody knows anything of a lost share: restore a backup"),
-        ("mal-rep-field", 3, None, "nothing shows whether it sends the right one"),
-        ("mal-shamir", 5, None, "4 helpers are too few, a share is recovered from 5 or more, of which 2 may send wrong shares: restore a backup"),
+        ("mal-rep-field", 3, [1], "1 helpers are too few, a share is recovered from 2 or more, of which 1 may send wrong shares: name 2"),
+        ("mal-shamir", 5, [1, 2, 3], "3 helpers are too few, a share is recovered from 4 or more, of which 2 may send wrong shares: name 4"),
         ("rep-field", 3, [1], "1 helpers are too few, a share is recovered from 2 or more: name 2"),
         ("shamir", 5, [1, 2], "2 helpers are too few, a share is recovered from 3 or more: name 3"),
         ("shamir", 5, [0, 1, 2], "name other parties than 0"),

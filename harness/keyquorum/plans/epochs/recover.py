@@ -3,7 +3,8 @@
 1. Every party checks alone that the committee can recover a share, and that nothing is unfinished. The helpers state a hash of keys, holdings, origins and records; all of them state the same.
 2. The lost party takes the records and statements of its epoch (:func:`.restore`), and says which keys it lacks.
 3. The helpers draw seeds in common (``Source/mpc/src/recovery.rs``). Each sends its blinded share of every vector; the lost party interpolates, after it has checked the degree.
-4. Shares and public files are written in a folder of their own, read back, and moved to their place, key after key. A run that was cut off is repeated: it goes on with the keys that are missing.
+4. Where that does not show whether helpers sent the right shares (:func:`must_test`), all parties test their shares against the public key (:func:`.prove`).
+5. Shares and public files are written in a folder of their own, read back, and moved to their place, key after key. A run that was cut off is repeated: it goes on with the keys that are missing.
 
 Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, section on lost shares. Rounds: 1 and 1 for statements, those of :meth:`.Recovery.begin`, 1 for the shares, 1 for the end.
 """
@@ -35,11 +36,12 @@ from keyquorum.parties.epochs.erasure import erase_files
 from keyquorum.parties.epochs.restore import public_records, restore
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
+from keyquorum.plans.epochs.prove import prove
 from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, held_keys, wipe_bytes
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
 from keyquorum.schemes.holding import Holding
-from keyquorum.schemes.key_folder import MAKING, check_public_file, holds_a_key, parse_key, write_info
+from keyquorum.schemes.key_folder import MAKING, check_public_file, holds_a_key, load_shares, parse_key, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
 
 PIECE = 1 << 22
@@ -63,21 +65,25 @@ def helpers_of(committee: Committee, lost: int, helpers: Sequence[int] | None = 
             f"{committee.protocol}: all {n} parties are needed, and nobody knows anything of a lost share: restore a backup of party {lost} of this epoch; without one the keys are lost"
         )
     verified = committee.capabilities.verifies_products
-    if sharing == "replicated" and verified:
-        raise ParameterError(
-            f"{committee.protocol}: each summand of a lost share is known to one other party alone, and nothing shows whether it sends the right one: restore a backup of party {lost} of this epoch, or make new keys in a new committee"
-        )
-    needed = n - 1 if sharing == "replicated" else 2 * t + 1 if verified else t + 1
+    needed = n - 1 if sharing == "replicated" or must_test(committee) else 2 * t + 1 if verified else t + 1
     if len(chosen) < needed:
-        cure = f"name {needed}" if needed < n else f"restore a backup of party {lost} of this epoch, or make new keys in a new committee"
         why = f", of which {t} may send wrong shares" if verified else ""
-        raise ParameterError(f"{committee.protocol}: {len(chosen)} helpers are too few, a share is recovered from {needed} or more{why}: {cure}")
+        raise ParameterError(
+            f"{committee.protocol}: {len(chosen)} helpers are too few, a share is recovered from {needed} or more{why}: name {needed}"
+        )
     sets = comb(n, len(chosen) + 1 - t)
     if sharing == "Shamir" and sets > MOST_SETS:
         raise ParameterError(
             f"{committee.protocol}: {len(chosen)} helpers have {sets:,} sets with a seed in common, above {MOST_SETS}: name fewer with --from, at least {needed}"
         )
     return chosen
+
+
+def must_test(committee: Committee) -> bool:
+    """Whether what helpers send does not show that it is right, since the honest ones of n - 1 do not determine a share: then all parties test their shares against the public key before the lost one stores its own."""
+    return committee.capabilities.verifies_products and (
+        committee.capabilities.sharing == "replicated" or committee.size <= 2 * committee.threshold + 1
+    )
 
 
 def check_recover(committee: Committee, party: int, job: Json) -> None:
@@ -95,10 +101,22 @@ def _check(committee: Committee, party: int, job: Json) -> list[int]:
             f"party {party}: a change of the epoch is unfinished: keyquorum epoch commit, or keyquorum epoch give-up --lost {lost}, before a recovery"
         )
     if party in helpers:
-        held_keys(committee, party, "recover")
+        for name, (info, _) in held_keys(committee, party, "recover").items():
+            _check_testable(committee, name, info)
     elif party == lost:
         _check_lost(committee, party)
     return helpers
+
+
+def _check_testable(committee: Committee, key: str, info: KeyInfo) -> None:
+    """Refuses a key whose shares cannot be tested, where they must be. Raises ParameterError."""
+    if must_test(committee):
+        try:
+            scheme_of(info).check_fit(info, committee)
+        except ParameterError as error:
+            raise ParameterError(
+                f"key {key}: in {committee.protocol} of {committee.size} nothing else shows whether helpers send right shares: {error}"
+            ) from None
 
 
 def _check_lost(committee: Committee, party: int) -> None:
@@ -132,7 +150,8 @@ class _Run:
                 self._enter(said, shown)
             keys = self._missing(said)
         with self.context.phase("seeds"):
-            recovery = Recovery.begin(self.session, self.committee.protocol, self.lost, self.helpers, self.committee.threshold, self.context.seed)
+            tested, threshold = must_test(self.committee), self.committee.threshold
+            recovery = Recovery.begin(self.session, self.committee.protocol, self.lost, self.helpers, tested, threshold, self.context.seed)
         with self.context.phase("shares", len(keys)) as step:
             for key in keys:
                 if self.helps:
@@ -247,8 +266,13 @@ class _Run:
                 with check_public_file(folder, info, name).open("rb") as file:
                     while piece := file.read(PIECE):
                         self.session.send(self.lost, piece)
-        if self.party not in recovery.senders:
-            return
+        if self.party in recovery.senders:
+            self._send_shares(recovery, key, held)
+        if must_test(self.committee):
+            prove(self.context, info, load_shares(folder, info, self.party), folder)
+
+    def _send_shares(self, recovery: Recovery, key: str, held: Holding) -> None:
+        folder = self.committee.key_folder(self.party, key)
         for index, vector in enumerate(held.vectors):
             secret: list[bytes | bytearray] = []
             try:
@@ -277,6 +301,10 @@ class _Run:
             scheme_of(info).check_public(folder, info)
             write_info(folder, info)
             check_stored(held, held.folder(folder), self.party)
+            if must_test(self.committee):
+                _check_testable(self.committee, key, info)
+                shares = [read_vector(held, held.folder(folder), self.party, index) for index in range(len(held.vectors))]
+                prove(self.context, info, shares, folder)
             reached("recover/written")
             target = self.committee.key_folder(self.party, key)
             target.parent.mkdir(mode=0o700, exist_ok=True)
@@ -386,4 +414,4 @@ def _clear(making: Path) -> None:
             making.parent.rmdir()
 
 
-__all__ = ["check_recover", "helpers_of", "recover_job"]
+__all__ = ["check_recover", "helpers_of", "must_test", "recover_job"]

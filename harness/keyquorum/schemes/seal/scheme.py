@@ -23,6 +23,7 @@ from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import Decrypted, Scheme, Words
 from keyquorum.schemes.holding import require_shares
+from keyquorum.schemes.key_folder import load_public_file
 from keyquorum.schemes.keys import KeyMaterial, Plain, SecretVector
 from keyquorum.sharing.field_variant import FieldVariant, over_fields
 from keyquorum.sharing.group import RoundingGroup
@@ -37,6 +38,7 @@ from .approvals import check_approved
 from .decryptable import undecryptable
 from .field_variant import SealFieldVariant, field_variant
 from .files import CiphertextFile, decode_file, encrypt_to
+from .fit import check_fit, prove_fit
 from .inspect import KINDS
 from .key import PARMS, SealKeyInfo
 from .keygen import SealRequest, generate
@@ -110,6 +112,12 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
 
     def undecryptable(self, info: SealKeyInfo, committee: Committee) -> str:
         return undecryptable(info.parameters, info.policy, committee)
+
+    def check_fit(self, info: SealKeyInfo, committee: Committee) -> None:
+        check_fit(info, committee)
+
+    def prove_fit(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector], folder: Path) -> None:
+        prove_fit(context, info, shares, load_public_file(folder, info, "public.key"))
 
     def exported(self, info: SealKeyInfo) -> dict[str, bytes]:
         return {PARMS: write_parms(info.parameters)}

@@ -1,0 +1,83 @@
+"""The test whether the parties' shares of a key are those of the secret of its public key (:meth:`.KeyScheme.prove_fit`), and the count of its runs, which reveal a little each, durable at every party."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from keyquorum.dsl import ShareVector
+from keyquorum.model.checkpoints import reached
+from keyquorum.model.committee import Committee, write_atomically
+from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
+from keyquorum.model.plain import Json, is_count, json_loads
+from keyquorum.model.subset import Subset
+from keyquorum.parties.context import PartyContext
+from keyquorum.parties.jobs import party_job
+from keyquorum.plans.epochs.alone import shares_alone
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.base import FIT_RUNS
+from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
+from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.subset_keys import compare_key
+
+FILE = "proofs.json"
+"""In the folder of a key: how often its shares were tested."""
+
+
+def check_prove(committee: Committee, party: int, job: Json) -> None:
+    """The checks of the job ``epoch_prove`` that a party makes alone."""
+    if isinstance(committee, Subset):
+        raise ParameterError("shares are tested by the whole committee: leave out --parties")
+    folder = committee.key_folder(party, job["key"])
+    info = load_key(folder)
+    check_made_by(committee, info, folder)
+    scheme_of(info).check_fit(info, committee)
+    _left(info, proofs_run(folder, info))
+
+
+@party_job("epoch_prove", {"key": str}, check=check_prove, verified=True)
+def prove_job(context: PartyContext, job: Json) -> Json:
+    """The job ``epoch_prove``. Raises :class:`.CheckError` if the shares do not fit the public key."""
+    committee, party = context.committee, context.party
+    with shares_alone(committee, [party], "epoch prove"):
+        check_prove(committee, party, job)
+        folder = committee.key_folder(party, job["key"])
+        info = load_key(folder)
+        compare_key(context, folder, info)
+        prove(context, info, load_shares(folder, info, party), folder)
+        return {"key": job["key"], "runs": proofs_run(folder, info)}
+
+
+def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], folder: Path) -> None:
+    """Tests shares of all parties, and counts the run before; every party calls this, after all compared the key. ``folder``: of the key, with its public files; the shares need not be there yet.
+    Raises PolicyError after :data:`FIT_RUNS` runs, :class:`.CheckError` if the shares do not fit."""
+    runs = proofs_run(folder, info)
+    _left(info, runs)
+    data = json.dumps({"key_id": info.key_id, "runs": runs + 1}) + "\n"
+    write_atomically(folder / FILE, data.encode(), 0o600)
+    reached("prove/counted")
+    scheme_of(info).prove_fit(context, info, shares, folder)
+
+
+def _left(info: KeyInfo, runs: int) -> None:
+    if runs >= FIT_RUNS:
+        raise PolicyError(f"key {info.key_id}: its shares were tested {runs} times, which is all that its budget allows: make a new key")
+
+
+def proofs_run(folder: Path, info: KeyInfo) -> int:
+    """How often this party took part in a test of shares of a key. Raises KeyFileError for a damaged file."""
+    path = folder / FILE
+    if not path.exists():
+        return 0
+    try:
+        data = json_loads(path.read_text())
+        runs = data["runs"] if data["key_id"] == info.key_id else None
+    except (ValueError, KeyError, TypeError):
+        runs = None
+    if not is_count(runs):
+        raise KeyFileError(f'{path} is damaged, or of another key: restore it, or set "runs" to the count of another party')
+    return int(runs)
+
+
+__all__ = ["FILE", "check_prove", "proofs_run", "prove", "prove_job"]

@@ -1,0 +1,288 @@
+"""The test of shares against the public key: right shares pass in every committee, every wrong vector that one part of the test finds passes where that part is left out, and recoveries store nothing untested."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum._engine import CheckError, EngineError, Ntt, ShareFile, mulmod
+from keyquorum.fhe.parameters import ParameterSet, load
+from keyquorum.fhe.seal_format import read_public_key
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
+from keyquorum.plans.epochs import recover
+from keyquorum.plans.epochs.prove import FILE, proofs_run
+from keyquorum.schemes.base import FIT_RUNS
+from keyquorum.schemes.holding import holding_of
+from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.seal import fit
+from keyquorum.schemes.seal.fit import TESTS, bound, check_fit, judge
+from keyquorum.schemes.seal.key import SealKeyInfo
+
+from tests.plans.epochs.test_recover import lose, recovered
+from tests.plans.test_own_primes import created
+from tests.plans.test_refresh import refreshed, run, secrets, with_keys
+
+N = 1024
+TOY = created("bfv", N, [50, 50, 50], security="none")
+pytestmark = pytest.mark.filterwarnings("ignore::keyquorum.fhe.errors.SecurityWarning")
+
+
+def committee_with(folder: Path, protocol: str, parties: int, parameters: Any = TOY) -> Committee:
+    committee = with_keys(folder, protocol, parties, [])
+    run(committee, api.keygen_job("key", parameters, relin=False))
+    return committee
+
+
+def proven(committee: Committee) -> list[int]:
+    return [int(found["runs"]) for found in run(committee, {"kind": "epoch_prove", "key": "key"})]
+
+
+def info_of(committee: Committee) -> SealKeyInfo:
+    info = load_key(committee.key_folder(0, "key"))
+    assert isinstance(info, SealKeyInfo)
+    return info
+
+
+@pytest.mark.parametrize(
+    ("protocol", "parties", "scheme"),
+    [
+        ("rep-field", 3, "bfv"), ("shamir", 3, "ckks"), ("semi", 2, "bfv"), ("mal-rep-field", 3, "bgv"), ("mal-shamir", 3, "bfv"), ("mal-shamir", 5, "ckks"),
+    ],
+)  # fmt: skip
+def test_right_shares_fit(tmp_path: Path, protocol: str, parties: int, scheme: Any) -> None:
+    """In epoch 0 and after a refresh; every run is counted at every party."""
+    parameters = TOY if scheme == "bfv" else with_scheme(scheme)
+    committee = committee_with(tmp_path, protocol, parties, parameters)
+    assert proven(committee) == [1] * parties
+    refreshed(committee)
+    assert proven(committee) == [2] * parties
+    for party in range(parties):
+        folder = committee.key_folder(party, "key")
+        assert proofs_run(folder, load_key(folder)) == 2 and (folder / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def with_scheme(scheme: Any) -> ParameterSet:
+    if scheme == "ckks":
+        return ParameterSet("toy-ckks", "ckks", N, TOY.coeff_modulus, 0, scale_bits=30, security="none")
+    step = 2 * N * TOY.plain_modulus
+    primes = [q for q in range((1 << 50) // step * step + 1, 1 << 49, -step) if pow(2, q - 1, q) == 1][:3]
+    return ParameterSet("toy-bgv", "bgv", N, tuple(primes), TOY.plain_modulus, security="none")
+
+
+# -- wrong shares ----------------------------------------------------------------------------------------------------------
+
+
+def shifted(committee: Committee, party: int, deltas: list[np.ndarray]) -> None:
+    """Adds a vector modulo each prime to what a party stores of the secret."""
+    folder = committee.key_folder(party, "key")
+    info = load_key(folder)
+    held = holding_of(folder, info)
+    for index, (q, delta) in enumerate(zip(info.parameters.coeff_modulus, deltas, strict=True)):
+        path, header = held.folder(folder) / f"share-{index}.kqs", held.share_header(party, index)
+        words = np.frombuffer(bytearray(ShareFile.read(str(path), header)), dtype="<u8")
+        words[:N] = (words[:N].astype(object) + delta) % q
+        ShareFile.write(str(path), header, words.tobytes())
+
+
+def at_zero(value: int) -> np.ndarray:
+    vector = np.zeros(N, dtype=object)
+    vector[0] = value
+    return vector
+
+
+def small_in_all(committee: Committee) -> list[np.ndarray]:
+    """Another small secret, the same modulo every prime."""
+    return [at_zero(1) for _ in TOY.coeff_modulus]
+
+
+def of_small_noise(committee: Committee) -> list[np.ndarray]:
+    """d with a d = 1 modulo every prime: noise that is as small as it was, under a secret that is not."""
+    public = read_public_key(TOY, api.load_public_file(committee.key_folder(0, "key"), info_of(committee), "public.key"))
+    found = []
+    for index, q in enumerate(TOY.coeff_modulus):
+        inverse = np.array([pow(int(x), -1, q) for x in public.a[index]], dtype=np.uint64)
+        found.append(Ntt(q, N).inverse(mulmod(inverse, np.ones(N, dtype=np.uint64), q)).astype(object))
+    return found
+
+
+def modulo_the_last(committee: Committee) -> list[np.ndarray]:
+    """Right but for one prime."""
+    *others, last = TOY.coeff_modulus
+    return [*(at_zero(0) for _ in others), at_zero(last // 2)]
+
+
+def without(part: slice) -> Callable[[bytes, int], np.ndarray]:
+    """Subsets that leave a part of the entries out."""
+    truly = fit._subsets
+
+    def found(toss: bytes, size: int) -> np.ndarray:
+        rows = truly(toss, size).reshape(TESTS, size)
+        rows[:, part] = 0
+        return rows.reshape(-1)
+
+    return found
+
+
+def of_the_first_primes(opened: Any, primes: Any, most: int) -> None:
+    judge(opened[:2], primes[:2], most)
+
+
+@pytest.mark.parametrize(
+    ("lie", "name", "ablated"),
+    [
+        (small_in_all, "_subsets", without(slice(N, 2 * N))),
+        (of_small_noise, "_subsets", without(slice(0, N))),
+        (modulo_the_last, "judge", of_the_first_primes),
+    ],
+    ids=["another small secret", "small noise", "one prime"],
+)
+def test_wrong_shares_fit_ablated_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: Any, name: str, ablated: Any) -> None:
+    """Shares that pass the test of s alone, of e alone, and of some primes alone. Each of the three is needed."""
+    committee = committee_with(tmp_path, "semi", 2)
+    before = secrets(committee)
+    shifted(committee, 1, lie(committee))
+    assert secrets(committee) != before
+    with pytest.raises((CheckError, EngineError), match="are not those of the secret of the public key"):
+        proven(committee)
+    monkeypatch.setattr(fit, name, ablated)
+    assert proven(committee) == [2, 2]
+
+
+def test_a_share_of_a_corrupted_party_is_noticed_by_its_openings(tmp_path: Path) -> None:
+    """Where parties may be malicious, shares of the honest ones count, and a party with another share is a cheat."""
+    committee = committee_with(tmp_path, "mal-shamir", 5)
+    shifted(committee, 3, small_in_all(committee))
+    with pytest.raises(EngineError):
+        proven(committee)
+    assert secrets(committee), "the secret of parties 0 to 2 is as it was"
+
+
+# -- recoveries that must test ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("protocol", "parties", "lost"), [("mal-rep-field", 3, 1), ("mal-shamir", 3, 2), ("mal-shamir", 5, 0)])
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_a_share_comes_back_after_a_test(tmp_path: Path, protocol: str, parties: int, lost: int, epochs: int) -> None:
+    committee = committee_with(tmp_path, protocol, parties)
+    for _ in range(epochs):
+        refreshed(committee)
+    before, kept = secrets(committee), lose(committee, lost)
+    assert recovered(committee, lost) == ["key"]
+    for name, data in kept.items():
+        if name.endswith(".kqs"):
+            assert (committee.party_folder(lost) / name).read_bytes() == data, name
+    assert secrets(committee) == before
+    assert {proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(parties)} == {1}
+    assert refreshed(committee)["epoch"] == epochs + 1 and secrets(committee) == before
+
+
+@pytest.mark.parametrize("where", ["all primes", "one prime"])
+@pytest.mark.parametrize("ablated", [False, True], ids=["tested", "ablated"])
+def test_a_recovery_with_a_wrong_helper_stores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, ablated: bool) -> None:
+    """Of three parties helper 0 takes f - k at its point 1, so that with honest party 1 a polynomial of degree 1 has f + k at the point 3 of the lost party: shares and openings are consistent, the key is another one.
+    Without the test it is stored."""
+    committee = committee_with(tmp_path, "mal-shamir", 3)
+    before, kept = secrets(committee), lose(committee, 2)
+    shifted(committee, 0, [at_zero(q - 1 if where == "all primes" or index == 0 else 0) for index, q in enumerate(TOY.coeff_modulus)])
+    if ablated:
+        monkeypatch.setattr(recover, "prove", lambda *arguments: None)
+        assert recovered(committee, 2) == ["key"]
+        share = next(name for name in kept if name.endswith("share-0.kqs"))
+        assert (committee.party_folder(2) / share).read_bytes() != kept[share]
+        assert secrets(committee) != before
+        return
+    with pytest.raises((CheckError, EngineError), match="are not those of the secret of the public key"):
+        recovered(committee, 2)
+    assert not committee.key_folder(2, "key").exists() and not (committee.party_folder(2) / "making").exists()
+
+
+def test_keys_without_a_test_are_not_recovered_so(tmp_path: Path) -> None:
+    committee = with_keys(tmp_path, "mal-rep-field", 3, ["lwe64-p2"])
+    lose(committee, 0)
+    said = r"key key: in mal-rep-field of 3 nothing else shows whether helpers send right shares: lwe64-p2: there is no test of shares of LWE"
+    with pytest.raises((ParameterError, EngineError), match=said):
+        recovered(committee, 0)
+
+
+# -- what is refused -------------------------------------------------------------------------------------------------------
+
+
+def test_what_has_no_test(tmp_path: Path) -> None:
+    """MACs, keys of other schemes, primes of too few bits together, and a key that was tested often enough; a damaged count."""
+    committee = committee_with(tmp_path, "semi", 2)
+    info = info_of(committee)
+    with pytest.raises(ParameterError, match="shares with MACs are not tested"):
+        check_fit(info, api.in_process_committee(2, "mascot"))
+    short = SealKeyInfo(**{**vars(info), "parameters": load("bfv-4096")})
+    with pytest.raises(ParameterError, match="bfv-4096: its primes have 109 bits together, and a test of shares against the public key takes 14"):
+        check_fit(short, committee)
+    many = SealKeyInfo(**{**vars(info), "parameters": load("ckks-16384-bench"), "relin": True, "galois_elements": tuple(range(3, 80001, 2))})
+    with pytest.raises(ParameterError, match="above the budget: make a key with fewer Galois keys"):
+        check_fit(many, committee)
+    for party in range(2):
+        path = committee.key_folder(party, "key") / FILE
+        path.write_text(json.dumps({"key_id": info.key_id, "runs": FIT_RUNS}))
+    with pytest.raises(PolicyError, match=f"its shares were tested {FIT_RUNS} times"):
+        proven(committee)
+    for text in ("{}", json.dumps({"key_id": "0" * 32, "runs": 0}), json.dumps({"key_id": info.key_id, "runs": -1})):
+        path.write_text(text)
+        with pytest.raises(KeyFileError, match=r"proofs\.json is damaged, or of another key"):
+            proven(committee)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "parties"), [("rep-field", 3), ("mal-rep-field", 3), ("shamir", 5), ("mal-shamir", 3), ("mal-shamir", 5), ("semi", 2), ("semi", 4)]
+)
+def test_sets_that_are_shipped_have_a_test(protocol: str, parties: int) -> None:
+    """With 7 Galois keys, and R, whose square the rule takes, is that of the masks: below 2^62."""
+    committee = api.in_process_committee(parties, protocol)
+    for name in ("bfv-8192", "ckks-8192", "ckks-16384-bench"):
+        parameters = load(name)
+        info = SealKeyInfo(
+            key_id="0" * 32, transcript="0" * 64, parameters=parameters, protocol=protocol, parties=parties, threshold=committee.threshold, files={},
+            error_law="cbd", relin=True, galois_elements=tuple(range(3, 17, 2)), policy=api.FloodPolicy(),
+        )  # fmt: skip
+        check_fit(info, committee)
+        r, degree = bound(committee, parameters.ring_degree), parameters.ring_degree
+        assert r < 1 << 62
+        # the expected number of wrong pairs that pass, as the module has it
+        wrong = 1 + degree * math.log2(64 * r**2 * degree / math.prod(parameters.coeff_modulus))
+        assert wrong <= 1 - degree
+
+
+def test_sums_are_judged() -> None:
+    """Integers in [0, R), the same modulo all primes, and nothing else."""
+    primes, most = (1009, 2003, 3001), 10**6
+    for integers in ([0, most - 1], [5, 5]):
+        judge([[v % q for v in integers] for q in primes], primes, most)
+    right = [[v % q for v in (7, 8)] for q in primes]
+    for prime in range(3):
+        wrong = [list(row) for row in right]
+        wrong[prime][1] = (wrong[prime][1] + 1) % primes[prime]
+        with pytest.raises(CheckError, match="not those of the secret"):
+            judge(wrong, primes, most)
+    for outside in (most, -1):
+        with pytest.raises(CheckError):
+            judge([[outside % q] for q in primes], primes, most)
+
+
+def test_an_entry_that_differs_passes_half_of_the_tests() -> None:
+    """Subsets with the entry and without it: never both. So all tests pass with 2^-TESTS."""
+    primes, rng, passed = (1009, 2003, 3001), np.random.default_rng(7), 0
+    for _ in range(400):
+        there, rest, mask = int(rng.integers(2)), int(rng.integers(50)), int(rng.integers(1000))
+        entry = (1, 1, 500)  # not one integer
+        row = [[(rest + mask + there * x) % q] for x, q in zip(entry, primes, strict=True)]
+        try:
+            judge(row, primes, 2000)
+            passed += 1
+        except CheckError:
+            assert there
+    assert 140 < passed < 260
