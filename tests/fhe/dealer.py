@@ -86,7 +86,7 @@ def find_primes(ring_degree: int, bits: int, count: int) -> list[int]:
     return found[::-1]
 
 
-def tiny(scheme: Scheme, primes: int = 3, ring_degree: int = 1024) -> ParameterSet:
+def tiny(scheme: Scheme, primes: int = 3, ring_degree: int = 256) -> ParameterSet:
     """A small insecure set: a 50-bit prime, 40-bit ones up to ``primes``, and a 51-bit special prime."""
     below, above = find_primes(ring_degree, 40, primes - 1), find_primes(ring_degree, 51, 1)
     moduli = (*find_primes(ring_degree, 50, 1), *below, *above)

@@ -14,7 +14,7 @@ import seal
 from keyquorum.fhe.errors import SecurityWarning, UnknownParameterSetError
 from keyquorum.fhe.ghs import SET_NAMES as GHS_SETS
 from keyquorum.fhe.lwe_sets import FHEW_SETS, TFHE_SETS
-from keyquorum.fhe.parameters import MAX_BITS_TC128, ParameterSet, from_toml, list_parameter_sets, load
+from keyquorum.fhe.parameters import MAX_BITS_TC128, TOY_DEGREES, ParameterSet, from_toml, list_parameter_sets, load, most_bits
 from keyquorum.fhe.seal import context
 from keyquorum.model.errors import ParameterError
 
@@ -83,6 +83,15 @@ def test_bfv_primes_are_those_of_seal(degree: int) -> None:
 def test_security_table_is_that_of_seal() -> None:
     for degree, bits in MAX_BITS_TC128.items():
         assert seal.CoeffModulus.MaxBitCount(degree) == bits
+
+
+def test_toys_have_few_coefficients_and_no_security() -> None:
+    """SEAL takes them; a set that claims security is refused."""
+    toy = changed(ring_degree=TOY_DEGREES[0], security="none")
+    assert context(toy).parameters_set() and most_bits(toy.ring_degree) == 0
+    for degree, security in ((64, "tc128"), (32, "none"), (100, "none")):
+        with pytest.raises(ParameterError, match=f"ring_degree {degree} is not supported: choose one of 1024, "):
+            changed(ring_degree=degree, security=security)
 
 
 def test_insecure_set_warns() -> None:

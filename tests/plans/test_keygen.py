@@ -42,10 +42,10 @@ CASES = [
 
 @cache
 def key(name: str, backend: str, distribution: str = "cbd") -> list[KeyMaterial]:
-    """A key with a relinearisation key and three Galois keys. ``rep-field``: of the whole set; other protocols, whose products cost more: with 1024 coefficients under its primes."""
+    """A key with a relinearisation key and three Galois keys. ``rep-field``: of the whole set; other protocols, whose products cost more: with 256 coefficients under its primes."""
     parameters = dealer(name).parameters
     if backend != "rep-field" and not LONG:
-        parameters = replace(parameters, ring_degree=1024, security="none")
+        parameters = replace(parameters, ring_degree=256, security="none")
     request = SealRequest(parameters, True, api.galois_elements(parameters, STEPS), distribution, WEAK)
     return make_key(committee(backend), request, f"{name} {backend} {distribution}".encode())
 

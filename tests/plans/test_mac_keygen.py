@@ -33,10 +33,11 @@ from .quorum import WEAK, Seal, reconstruct, secret_of
 CORRUPT = 1
 PROTOCOL, RING_PROTOCOL = "mascot", "spdz2k"
 BOUND = 1 << NOISE_BITS
+N = 256
 
 
 def _request(scheme: str = "bfv", primes: int = 1) -> SealRequest:
-    return SealRequest(tiny(scheme, primes, 1024), primes > 1, (), "cbd", WEAK)  # type: ignore[arg-type]
+    return SealRequest(tiny(scheme, primes, N), primes > 1, (), "cbd", WEAK)  # type: ignore[arg-type]
 
 
 def _run(job: Callable[[PartyContext], Any], change: Change = nothing) -> Ends:
@@ -56,7 +57,7 @@ def test_keys_work_in_seal(parties: int, scheme: str) -> None:
     assert len({m.info.transcript for m in material}) == 1 and all(m.public == material[0].public for m in material)
     s = Seal(material[0], secret_of(members, material))
     assert s.decryptor is not None
-    values = np.arange(512) % 20 - 10
+    values = np.arange(N // 2) % 20 - 10
     rows = np.tile(values, 2 if scheme != "ckks" else 1)
     plain = s.encoder.encode(rows.astype(float), 2.0**20) if scheme == "ckks" else s.encoder.encode(rows)
     product = s.evaluator.relinearize(s.evaluator.square(s.encryptor.encrypt(plain)), s.relin)
@@ -82,7 +83,7 @@ def test_another_mask_is_not_found_without_the_tests(monkeypatch: pytest.MonkeyP
     ends = _run(_key, _another_mask)
     assert all(isinstance(end, KeyMaterial) for end in ends), ends
     primes = _request().parameters.coeff_modulus
-    found = [reconstruct(PROTOCOL, 1, [end.shares[j].words[:, :1024] for end in ends], q) for j, q in enumerate(primes)]
+    found = [reconstruct(PROTOCOL, 1, [end.shares[j].words[:, :N] for end in ends], q) for j, q in enumerate(primes)]
     assert np.flatnonzero(found[0] - found[-1]).tolist() == [7]
 
 
@@ -90,7 +91,7 @@ def _no_trit(program: str, domain: str, options: dict[str, Any]) -> None:
     """A coefficient of the secret that is both 1 and 2, and one that is 5."""
     if program == "trit_inputs":
         options["private"] = options["private"].copy()
-        options["private"][[3, 1024 + 3]] = 1
+        options["private"][[3, N + 3]] = 1
         options["private"][9] = 5
 
 
@@ -106,7 +107,7 @@ def test_inputs_that_are_no_trits_are_not_found_without_the_check(monkeypatch: p
 
 
 def _checked_secret(context: PartyContext) -> Any:
-    with ProvenNumbers(Run(context)).ternary(1024) as made:
+    with ProvenNumbers(Run(context)).ternary(N) as made:
         return made.file.words.copy()
 
 
@@ -182,7 +183,7 @@ def test_arrays_that_held_trits_are_wiped(monkeypatch: pytest.MonkeyPatch) -> No
     committee = SimpleNamespace(threshold=1, size=2, field_protocol=PROTOCOL, share_parts=2)
     context: Any = SimpleNamespace(committee=committee, backend=SimpleNamespace(run=run), seed=None)
     with pytest.raises(RuntimeError, match="gone"):
-        ProvenNumbers(Run(context)).ternary(1024)
+        ProvenNumbers(Run(context)).ternary(N)
     assert len(kept) == 4 and not any(array.any() for array in kept)
 
 

@@ -35,11 +35,12 @@ PLAIN = "rep-field"
 CORRUPT = 2
 """The corrupted party."""
 COMMITTEES = [(REPLICATED, 3), (SHAMIR, 3), (SHAMIR, 5), (SHAMIR, 4)]
+N = 256
 both = pytest.mark.parametrize("protocol", [REPLICATED, SHAMIR])
 
 
 def _request(scheme: str = "bfv", primes: int = 2) -> SealRequest:
-    return SealRequest(tiny(scheme, primes, 1024), True, (3,), "cbd", WEAK)  # type: ignore[arg-type]
+    return SealRequest(tiny(scheme, primes, N), True, (3,), "cbd", WEAK)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("protocol", "parties"), COMMITTEES)
@@ -51,12 +52,12 @@ def test_keys_work_in_seal(protocol: str, parties: int, scheme: str) -> None:
     assert len({m.info.transcript for m in material}) == 1 and all(m.public == material[0].public for m in material)
     s = Seal(material[0], secret_of(members, material))
     assert s.decryptor is not None
-    values = np.arange(512) % 200 - 100
+    values = np.arange(N // 2) % 200 - 100
     rows = np.tile(values, 2 if scheme != "ckks" else 1)
     plain = s.encoder.encode(rows.astype(float), 2.0**30) if scheme == "ckks" else s.encoder.encode(rows)
     rotate = s.evaluator.rotate_vector if scheme == "ckks" else s.evaluator.rotate_rows
     got = np.asarray(s.encoder.decode(s.decryptor.decrypt(rotate(s.encryptor.encrypt(plain), 1, s.galois))))
-    want = np.roll(rows.reshape(-1, 512), -1, axis=1).reshape(-1)
+    want = np.roll(rows.reshape(-1, N // 2), -1, axis=1).reshape(-1)
     assert np.array_equal(np.round(got).astype(int), want)
 
 

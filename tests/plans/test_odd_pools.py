@@ -26,10 +26,10 @@ from .quorum import Seal, make_key, secret_of
 from .test_exact_decryption import deep, deepest_circuit, encryptions
 from .test_pools import committee
 
-DEGREE = 1024
+DEGREE = 256
 """Of the keys: fewer coefficients under the same primes, so that phases, masks and their lengths are those of the shipped sets."""
 MOST_WRONG = {"round_ltz_circuit": 0, "round_mask_open": 3}
-"""Coefficients of two fresh ciphertexts. Those under the primes of `bfv-4096` have |e|/Delta of at most 2^-16: 0.03 of 2048 are opened wrongly, 4 once in 10^7 runs."""
+"""Coefficients of two fresh ciphertexts. Those under the primes of `bfv-4096` have |e|/Delta of at most 2^-16: 0.01 of 512 are opened wrongly, 4 less than once in 10^7 runs."""
 
 
 def fill(members: Any, variant: Any, items: int, chunk: int = 4096) -> None:

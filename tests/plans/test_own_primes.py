@@ -54,14 +54,19 @@ def default(scheme: Scheme, degree: int) -> ParameterSet:
     return ParameterSet(f"default-{scheme}-{degree}", scheme, degree, primes, seal.PlainModulus.Batching(degree, 20).value())
 
 
+def of_few_coefficients(parameters: ParameterSet) -> ParameterSet:
+    """256 coefficients under the same primes, so that phases, masks and borders of the noise are what they were."""
+    return replace(parameters, ring_degree=256, security="none")
+
+
 def small(scheme: Scheme) -> ParameterSet:
     """A small insecure set, for committees with MACs."""
-    return created(scheme, 1024, [36, 37], 12289, "none")
+    return of_few_coefficients(created(scheme, 1024, [36, 37], 12289, "none"))
 
 
 SETS = {
-    "created": lambda scheme: created(scheme, 4096, [36, 36, 37]),
-    "default": lambda scheme: default(scheme, 8192),
+    "created": lambda scheme: of_few_coefficients(created(scheme, 4096, [36, 36, 37])),
+    "default": lambda scheme: of_few_coefficients(default(scheme, 8192)),
     "larger": lambda scheme: default(scheme, 16384),
     "small": small,
 }

@@ -349,7 +349,10 @@ def test_seal_ciphertexts(tmp_path: Path, scheme: str, parties: int) -> None:
     api.encrypt(folder, "key", values, tmp_path / "c.seal")
     info = api.load_key(committee.key_folder(0, "key"))
     body = encryption_of(info).request_body(info, tmp_path / "c.seal", (tmp_path / "c.seal").read_bytes())
-    run_in_process(committee, lambda context: pool_of_all(context, variant_for(context.committee, "round_ltz_circuit", info.parameters), 1024))
+    run_in_process(
+        committee,
+        lambda context: pool_of_all(context, variant_for(context.committee, "round_ltz_circuit", info.parameters), info.parameters.ring_degree),
+    )
     with Threads(committee, Service("key")):
         result = fetch(committee, identity, body, wait=30.0, info=info)
     (tmp_path / "m.plain").write_bytes(result.plaintext)

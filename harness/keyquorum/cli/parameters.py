@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from keyquorum import api
-from keyquorum.fhe.parameters import MAX_BITS_TC128, ParameterSet, problems
+from keyquorum.fhe.parameters import ParameterSet, most_bits, problems
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.outputs import save_file
@@ -115,7 +115,7 @@ def _committees() -> list[Committee]:
 
 def _described(chosen: ParameterSet, policy: api.FloodPolicy) -> Json:
     """Prints what a set is good for; returns it as plain data."""
-    bits, most = [q.bit_length() for q in chosen.coeff_modulus], MAX_BITS_TC128[chosen.ring_degree]
+    bits, most = [q.bit_length() for q in chosen.coeff_modulus], most_bits(chosen.ring_degree)
     own = f"scale 2^{chosen.scale_bits}" if chosen.scheme == "ckks" else f"plain modulus {chosen.plain_modulus}, {chosen.slots:,} slots"
     secure = (
         f"{chosen.total_bits} of the {most} bits of 128-bit security"
