@@ -18,7 +18,7 @@ Nothing here knows a scheme. Outside of a scheme's package only evaluation, appr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol
@@ -166,9 +166,9 @@ class KeyScheme(ABC, Generic[K, P, R]):
             f"{info.parameters.name}: there is no test of shares of {self.title} against a public key: restore a backup of the party, or make a new key"
         )
 
-    def prove_fit(self, context: PartyContext, info: K, shares: Sequence[ShareVector], folder: Path) -> None:
+    def prove_fit(self, context: PartyContext, info: K, shares: Sequence[ShareVector], folder: Path, begun: Callable[[], object]) -> None:
         """Tests whether the parties' shares of all secret vectors are those of the secret of the public key in ``folder``, of which they compared the hash. Opens nothing of the key; every party calls
-        this. Raises :class:`.CheckError`, and what :meth:`check_fit` raises."""
+        this. ``begun``: called before anything is opened. Raises :class:`.CheckError`, and what :meth:`check_fit` raises."""
         self.check_fit(info, context.committee)
         raise NotImplementedError(f"{self.title} has a check without its test: this is a bug, please report it")
 

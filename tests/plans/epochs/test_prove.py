@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def info_of(committee: Committee) -> SealKeyInfo:
 @pytest.mark.parametrize(
     ("protocol", "parties", "scheme"),
     [
-        ("rep-field", 3, "bfv"), ("shamir", 3, "ckks"), ("semi", 2, "bfv"), ("mal-rep-field", 3, "bgv"), ("mal-shamir", 3, "bfv"), ("mal-shamir", 5, "ckks"),
+        ("rep-field", 3, "bfv"), ("shamir", 3, "ckks"), ("semi", 2, "bfv"), ("mal-rep-field", 3, "bgv"), ("mal-rep-ring", 3, "bfv"), ("mal-shamir", 3, "bfv"), ("mal-shamir", 5, "ckks"),
     ],
 )  # fmt: skip
 def test_right_shares_fit(tmp_path: Path, protocol: str, parties: int, scheme: Any) -> None:
@@ -70,9 +71,9 @@ def test_right_shares_fit(tmp_path: Path, protocol: str, parties: int, scheme: A
 
 def with_scheme(scheme: Any) -> ParameterSet:
     if scheme == "ckks":
-        return ParameterSet("toy-ckks", "ckks", N, TOY.coeff_modulus, 0, scale_bits=30, security="none")
+        return ParameterSet("toy-ckks", "ckks", N, TOY.coeff_modulus, 0, scale_bits=60, security="none", noise_bits=10)
     step = 2 * N * TOY.plain_modulus
-    primes = [q for q in range((1 << 50) // step * step + 1, 1 << 49, -step) if pow(2, q - 1, q) == 1][:3]
+    primes = islice((q for q in range((1 << 50) // step * step + 1, 1 << 49, -step) if pow(2, q - 1, q) == 1), 3)
     return ParameterSet("toy-bgv", "bgv", N, tuple(primes), TOY.plain_modulus, security="none")
 
 
@@ -158,16 +159,19 @@ def test_wrong_shares_fit_ablated_only(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_share_of_a_corrupted_party_is_noticed_by_its_openings(tmp_path: Path) -> None:
     """Where parties may be malicious, shares of the honest ones count, and a party with another share is a cheat."""
     committee = committee_with(tmp_path, "mal-shamir", 5)
+    before = secrets(committee)
     shifted(committee, 3, small_in_all(committee))
-    with pytest.raises(EngineError):
+    with pytest.raises((CheckError, EngineError)):
         proven(committee)
-    assert secrets(committee), "the secret of parties 0 to 2 is as it was"
+    assert secrets(committee) == before, "the secret of parties 0 to 2"
 
 
 # -- recoveries that must test ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("protocol", "parties", "lost"), [("mal-rep-field", 3, 1), ("mal-shamir", 3, 2), ("mal-shamir", 5, 0)])
+@pytest.mark.parametrize(
+    ("protocol", "parties", "lost"), [("mal-rep-field", 3, 1), ("mal-rep-ring", 3, 0), ("mal-shamir", 3, 2), ("mal-shamir", 5, 0)]
+)
 @pytest.mark.parametrize("epochs", [0, 1])
 def test_a_share_comes_back_after_a_test(tmp_path: Path, protocol: str, parties: int, lost: int, epochs: int) -> None:
     committee = committee_with(tmp_path, protocol, parties)
@@ -183,24 +187,36 @@ def test_a_share_comes_back_after_a_test(tmp_path: Path, protocol: str, parties:
     assert refreshed(committee)["epoch"] == epochs + 1 and secrets(committee) == before
 
 
-@pytest.mark.parametrize("where", ["all primes", "one prime"])
+COALITIONS = [
+    # Helper 0 takes f - 1 at its point 1: with party 1 a polynomial of degree 1 has f + 1 at the point 3 of the lost party.
+    ("mal-shamir", 3, 2, {0: -1}),
+    # f + (x - 3)(x - 4): helpers 2 and 3, who are honest, have nothing of it.
+    ("mal-shamir", 5, 4, {0: 6, 1: 2}),
+    # The summand that parties 1 and 2 have.
+    ("mal-rep-field", 3, 2, {1: 1}),
+]
+
+
 @pytest.mark.parametrize("ablated", [False, True], ids=["tested", "ablated"])
-def test_a_recovery_with_a_wrong_helper_stores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, ablated: bool) -> None:
-    """Of three parties helper 0 takes f - k at its point 1, so that with honest party 1 a polynomial of degree 1 has f + k at the point 3 of the lost party: shares and openings are consistent, the key is another one.
-    Without the test it is stored."""
-    committee = committee_with(tmp_path, "mal-shamir", 3)
-    before, kept = secrets(committee), lose(committee, 2)
-    shifted(committee, 0, [at_zero(q - 1 if where == "all primes" or index == 0 else 0) for index, q in enumerate(TOY.coeff_modulus)])
+@pytest.mark.parametrize(("protocol", "parties", "lost", "added"), COALITIONS, ids=["one of three", "two of five", "replicated"])
+def test_a_recovery_with_wrong_helpers_stores_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, parties: int, lost: int, added: dict[int, int], ablated: bool
+) -> None:
+    """t helpers hold shares that are consistent with those of the honest ones, of another key: all that is opened fits. Without the test it is stored."""
+    committee = committee_with(tmp_path, protocol, parties)
+    before, kept = secrets(committee), lose(committee, lost)
+    for party, value in added.items():
+        shifted(committee, party, [at_zero(value % q) for q in TOY.coeff_modulus])
     if ablated:
         monkeypatch.setattr(recover, "prove", lambda *arguments: None)
-        assert recovered(committee, 2) == ["key"]
+        assert recovered(committee, lost) == ["key"]
         share = next(name for name in kept if name.endswith("share-0.kqs"))
-        assert (committee.party_folder(2) / share).read_bytes() != kept[share]
+        assert (committee.party_folder(lost) / share).read_bytes() != kept[share]
         assert secrets(committee) != before
         return
     with pytest.raises((CheckError, EngineError), match="are not those of the secret of the public key"):
-        recovered(committee, 2)
-    assert not committee.key_folder(2, "key").exists() and not (committee.party_folder(2) / "making").exists()
+        recovered(committee, lost)
+    assert not committee.key_folder(lost, "key").exists() and not (committee.party_folder(lost) / "making").exists()
 
 
 def test_keys_without_a_test_are_not_recovered_so(tmp_path: Path) -> None:
@@ -209,6 +225,88 @@ def test_keys_without_a_test_are_not_recovered_so(tmp_path: Path) -> None:
     said = r"key key: in mal-rep-field of 3 nothing else shows whether helpers send right shares: lwe64-p2: there is no test of shares of LWE"
     with pytest.raises((ParameterError, EngineError), match=said):
         recovered(committee, 0)
+
+
+def test_other_keys_come_back_beside_one_without_a_test(tmp_path: Path) -> None:
+    """What an operator does who has a backup of the other key: its folder is put back, and the rest is recovered."""
+    committee = committee_with(tmp_path, "mal-shamir", 3)
+    run(committee, api.keygen_job("lwe", "lwe53-p16"))
+    backup = {path.name: path.read_bytes() for path in committee.key_folder(0, "lwe").iterdir()}
+    before = secrets(committee)
+    lose(committee, 0)
+    with pytest.raises((ParameterError, EngineError), match="key lwe: in mal-shamir of 3 nothing else shows"):
+        recovered(committee, 0)
+    committee.key_folder(0, "lwe").mkdir(parents=True, mode=0o700)
+    for name, data in backup.items():
+        (committee.key_folder(0, "lwe") / name).write_bytes(data)
+    assert recovered(committee, 0) == ["key"] and secrets(committee) == before
+
+
+# -- the count -------------------------------------------------------------------------------------------------------------
+
+
+def write_runs(committee: Committee, counts: list[int]) -> None:
+    for party, runs in enumerate(counts):
+        (committee.key_folder(party, "key") / FILE).write_text(json.dumps({"key_id": info_of(committee).key_id, "runs": runs}))
+
+
+def test_parties_go_on_from_the_largest_count(tmp_path: Path) -> None:
+    """Also one that was recovered, and one that was restored; a party that exaggerates is named, and nothing is counted."""
+    committee = committee_with(tmp_path, "mal-shamir", 3)
+    write_runs(committee, [5, 5, 3])
+    assert proven(committee) == [6] * 3
+    for number, lost in enumerate((0, 1, 2), 7):
+        lose(committee, lost)
+        assert recovered(committee, lost) == ["key"]
+        assert [proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(3)] == [number] * 3
+    write_runs(committee, [9, 15, 9])
+    with pytest.raises((PolicyError, EngineError), match=r"party 1 reports 15 tests of shares .*, only 9 are confirmed"):
+        proven(committee)
+    write_runs(committee, [FIT_RUNS, 9, FIT_RUNS])
+    lose(committee, 1)
+    with pytest.raises((PolicyError, EngineError), match=f"its shares were tested {FIT_RUNS} times"):
+        recovered(committee, 1)
+
+
+def test_a_run_is_counted_before_anything_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not before the masks are made: who breaks off earlier uses up nothing."""
+    committee = committee_with(tmp_path, "semi", 2)
+
+    def ends(*arguments: Any) -> Any:
+        raise KeyFileError("as the adversary wants it")
+
+    for name, runs in (("_append", 0), ("_subsets", 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(fit, name, ends)
+            with pytest.raises((KeyFileError, EngineError)):
+                proven(committee)
+        assert {proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(2)} == {runs}
+
+
+@pytest.mark.parametrize("masked", [True, False], ids=["masked", "ablated"])
+def test_sums_are_opened_under_masks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, masked: bool) -> None:
+    """Without masks what is opened are sums of secret and noise: small numbers around the offset."""
+    committee = committee_with(tmp_path, "mal-rep-field", 3)
+    seen = list[int]()
+
+    def judged(opened: Any, primes: Any, most: int) -> None:
+        judge(opened, primes, most)
+        first = primes[:2]
+        seen.extend(int(v) % math.prod(first) for v in fit._arith.crt_centred(np.array(opened[:2], dtype=np.uint64), first))
+
+    monkeypatch.setattr(fit, "judge", judged)
+    if not masked:
+        truly = fit._append
+
+        def zeros(x: Any, masks: Any) -> int:
+            at = truly(x, masks)
+            x.file.words[:, at:] = 0
+            return at
+
+        monkeypatch.setattr(fit, "_append", zeros)
+    assert proven(committee) == [1] * 3
+    spread = max(seen) - min(seen)
+    assert spread > 1 << 50 if masked else spread < fit._offset(N)
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------------
@@ -221,7 +319,7 @@ def test_what_has_no_test(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="shares with MACs are not tested"):
         check_fit(info, api.in_process_committee(2, "mascot"))
     short = SealKeyInfo(**{**vars(info), "parameters": load("bfv-4096")})
-    with pytest.raises(ParameterError, match="bfv-4096: its primes have 109 bits together, and a test of shares against the public key takes 14"):
+    with pytest.raises(ParameterError, match="bfv-4096: its primes have 109 bits together, and a test of shares against the public key takes 138"):
         check_fit(short, committee)
     many = SealKeyInfo(**{**vars(info), "parameters": load("ckks-16384-bench"), "relin": True, "galois_elements": tuple(range(3, 80001, 2))})
     with pytest.raises(ParameterError, match="above the budget: make a key with fewer Galois keys"):
@@ -231,6 +329,7 @@ def test_what_has_no_test(tmp_path: Path) -> None:
         path.write_text(json.dumps({"key_id": info.key_id, "runs": FIT_RUNS}))
     with pytest.raises(PolicyError, match=f"its shares were tested {FIT_RUNS} times"):
         proven(committee)
+    (committee.key_folder(0, "key") / FILE).unlink()
     for text in ("{}", json.dumps({"key_id": "0" * 32, "runs": 0}), json.dumps({"key_id": info.key_id, "runs": -1})):
         path.write_text(text)
         with pytest.raises(KeyFileError, match=r"proofs\.json is damaged, or of another key"):

@@ -23,6 +23,8 @@ from keyquorum.schemes.subset_keys import compare_key
 
 FILE = "proofs.json"
 """In the folder of a key: how often its shares were tested."""
+COUNT_BYTES, TOLERANCE = 8, 2
+"""Of a count on the wire, little endian; runs by which a party may be ahead of the others after crashes."""
 
 
 def check_prove(committee: Committee, party: int, job: Json) -> None:
@@ -33,7 +35,7 @@ def check_prove(committee: Committee, party: int, job: Json) -> None:
     info = load_key(folder)
     check_made_by(committee, info, folder)
     scheme_of(info).check_fit(info, committee)
-    _left(info, proofs_run(folder, info))
+    check_left(folder, info)
 
 
 @party_job("epoch_prove", {"key": str}, check=check_prove, verified=True)
@@ -50,17 +52,38 @@ def prove_job(context: PartyContext, job: Json) -> Json:
 
 
 def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], folder: Path) -> None:
-    """Tests shares of all parties, and counts the run before; every party calls this, after all compared the key. ``folder``: of the key, with its public files; the shares need not be there yet.
-    Raises PolicyError after :data:`FIT_RUNS` runs, :class:`.CheckError` if the shares do not fit."""
-    runs = proofs_run(folder, info)
-    _left(info, runs)
-    data = json.dumps({"key_id": info.key_id, "runs": runs + 1}) + "\n"
-    write_atomically(folder / FILE, data.encode(), 0o600)
-    reached("prove/counted")
-    scheme_of(info).prove_fit(context, info, shares, folder)
+    """Tests shares of all parties, and counts the run before anything is opened; every party calls this, after all compared the key. ``folder``: of the key, with its public files; the shares need not be there yet.
+    Raises PolicyError after :data:`.FIT_RUNS` runs, and where counts are too far apart, :class:`.CheckError` if the shares do not fit."""
+    runs = _agreed(context, info, proofs_run(folder, info))
+    _refuse_more(info, runs)
+
+    def counted() -> None:
+        write_atomically(folder / FILE, (json.dumps({"key_id": info.key_id, "runs": runs + 1}) + "\n").encode(), 0o600)
+        reached("prove/counted")
+
+    scheme_of(info).prove_fit(context, info, shares, folder, counted)
 
 
-def _left(info: KeyInfo, runs: int) -> None:
+def _agreed(context: PartyContext, info: KeyInfo, mine: int) -> int:
+    """The count that all parties go on from, the largest. One that is above what an honest party confirms by more than a crash explains is named, as it could use up all runs. Raises PolicyError."""
+    counts = [int.from_bytes(said[:COUNT_BYTES], "little") for said in context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little"))]
+    known = sorted(counts, reverse=True)[min(context.committee.threshold, len(counts) - 1)]
+    for party, runs in enumerate(counts):
+        if runs > known + TOLERANCE:
+            raise PolicyError(
+                f"party {party} reports {runs} tests of shares of key {info.key_id}, only {known} are confirmed by another party: nothing was tested; if it is right "
+                f'(others were restored from backups), set "runs" in their {FILE} to {runs}'
+            )
+    context.session.compare("count of tests of shares", max(counts).to_bytes(COUNT_BYTES, "little"))
+    return max(counts)
+
+
+def check_left(folder: Path, info: KeyInfo) -> None:
+    """Refuses a key that had all its tests. Raises PolicyError, and KeyFileError for a damaged count."""
+    _refuse_more(info, proofs_run(folder, info))
+
+
+def _refuse_more(info: KeyInfo, runs: int) -> None:
     if runs >= FIT_RUNS:
         raise PolicyError(f"key {info.key_id}: its shares were tested {runs} times, which is all that its budget allows: make a new key")
 
@@ -75,9 +98,9 @@ def proofs_run(folder: Path, info: KeyInfo) -> int:
         runs = data["runs"] if data["key_id"] == info.key_id else None
     except (ValueError, KeyError, TypeError):
         runs = None
-    if not is_count(runs):
+    if not is_count(runs) or runs >= 1 << 62:
         raise KeyFileError(f'{path} is damaged, or of another key: restore it, or set "runs" to the count of another party')
     return int(runs)
 
 
-__all__ = ["FILE", "check_prove", "proofs_run", "prove", "prove_job"]
+__all__ = ["FILE", "check_left", "check_prove", "proofs_run", "prove", "prove_job"]

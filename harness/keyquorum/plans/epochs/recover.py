@@ -36,7 +36,7 @@ from keyquorum.parties.epochs.erasure import erase_files
 from keyquorum.parties.epochs.restore import public_records, restore
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
-from keyquorum.plans.epochs.prove import prove
+from keyquorum.plans.epochs.prove import check_left, prove
 from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, held_keys, wipe_bytes
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
@@ -101,22 +101,10 @@ def _check(committee: Committee, party: int, job: Json) -> list[int]:
             f"party {party}: a change of the epoch is unfinished: keyquorum epoch commit, or keyquorum epoch give-up --lost {lost}, before a recovery"
         )
     if party in helpers:
-        for name, (info, _) in held_keys(committee, party, "recover").items():
-            _check_testable(committee, name, info)
+        held_keys(committee, party, "recover")
     elif party == lost:
         _check_lost(committee, party)
     return helpers
-
-
-def _check_testable(committee: Committee, key: str, info: KeyInfo) -> None:
-    """Refuses a key whose shares cannot be tested, where they must be. Raises ParameterError."""
-    if must_test(committee):
-        try:
-            scheme_of(info).check_fit(info, committee)
-        except ParameterError as error:
-            raise ParameterError(
-                f"key {key}: in {committee.protocol} of {committee.size} nothing else shows whether helpers send right shares: {error}"
-            ) from None
 
 
 def _check_lost(committee: Committee, party: int) -> None:
@@ -149,17 +137,17 @@ class _Run:
             if self.is_lost:
                 self._enter(said, shown)
             keys = self._missing(said)
+            for key in keys if must_test(self.committee) else ():
+                self._check_testable(key, _parsed(said["keys"][key]["info"]))
         with self.context.phase("seeds"):
             tested, threshold = must_test(self.committee), self.committee.threshold
             recovery = Recovery.begin(self.session, self.committee.protocol, self.lost, self.helpers, tested, threshold, self.context.seed)
-        with self.context.phase("shares", len(keys)) as step:
-            for key in keys:
-                if self.helps:
-                    self._help(recovery, key)
-                elif self.is_lost:
-                    used = {helper: mine[key] or 0 for helper, mine in zip(self.helpers, counts, strict=True)}
-                    self._recover(recovery, key, said["keys"][key], [used.get(party, 0) for party in range(self.committee.size)])
-                step()
+        for key in keys:
+            if self.helps:
+                self._help(recovery, key)
+            elif self.is_lost:
+                used = {helper: mine[key] or 0 for helper, mine in zip(self.helpers, counts, strict=True)}
+                self._recover(recovery, key, said["keys"][key], [used.get(party, 0) for party in range(self.committee.size)])
         self.session.compare("end of the recovery", hashlib.sha256(json.dumps([self.lost, keys]).encode()).digest())
         return {"party": self.lost, "keys": keys, "epoch": said["epoch"][0] if said else None, "name": said["epoch"][1] if said else None}
 
@@ -255,19 +243,31 @@ class _Run:
         except Exception as error:
             raise KeyFileError(f"{folder}: its shares are damaged or missing ({error}): move the folder away, then recover again") from None
 
+    def _check_testable(self, key: str, info: KeyInfo) -> None:
+        """Refuses a key whose shares cannot be tested, before anything of it is sent. Raises ParameterError or PolicyError."""
+        try:
+            scheme_of(info).check_fit(info, self.committee)
+        except ParameterError as error:
+            raise ParameterError(
+                f"key {key}: in {self.committee.protocol} of {self.committee.size} nothing else shows whether helpers send right shares: {error}"
+            ) from None
+        if self.helps:
+            check_left(self.committee.key_folder(self.party, key), info)
+
     # -- shares -------------------------------------------------------------------------------------------------------
 
     def _help(self, recovery: Recovery, key: str) -> None:
         """Sends what this helper has for a key of the lost party."""
         folder = self.committee.key_folder(self.party, key)
         info, held = held_keys(self.committee, self.party, "recover")[key]
-        if self.party == self.helpers[0]:
-            for name in sorted(info.files):
-                with check_public_file(folder, info, name).open("rb") as file:
-                    while piece := file.read(PIECE):
-                        self.session.send(self.lost, piece)
-        if self.party in recovery.senders:
-            self._send_shares(recovery, key, held)
+        with self.context.phase("shares"):
+            if self.party == self.helpers[0]:
+                for name in sorted(info.files):
+                    with check_public_file(folder, info, name).open("rb") as file:
+                        while piece := file.read(PIECE):
+                            self.session.send(self.lost, piece)
+            if self.party in recovery.senders:
+                self._send_shares(recovery, key, held)
         if must_test(self.committee):
             prove(self.context, info, load_shares(folder, info, self.party), folder)
 
@@ -294,15 +294,15 @@ class _Run:
         held.folder(folder).mkdir(parents=True, mode=0o700)
         folder.chmod(0o700)
         try:
-            self._receive_files(folder, info, said["sizes"])
-            self._receive_shares(recovery, held, (folder, key), said["origins"])
+            with self.context.phase("shares"):
+                self._receive_files(folder, info, said["sizes"])
+                self._receive_shares(recovery, held, (folder, key), said["origins"])
             if info.counted:
                 set_count(folder, info, agreed_count(counts, self.committee.threshold, 0, info))
             scheme_of(info).check_public(folder, info)
             write_info(folder, info)
             check_stored(held, held.folder(folder), self.party)
             if must_test(self.committee):
-                _check_testable(self.committee, key, info)
                 shares = [read_vector(held, held.folder(folder), self.party, index) for index in range(len(held.vectors))]
                 prove(self.context, info, shares, folder)
             reached("recover/written")

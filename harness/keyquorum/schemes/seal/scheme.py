@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +116,8 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
     def check_fit(self, info: SealKeyInfo, committee: Committee) -> None:
         check_fit(info, committee)
 
-    def prove_fit(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector], folder: Path) -> None:
-        prove_fit(context, info, shares, load_public_file(folder, info, "public.key"))
+    def prove_fit(self, context: PartyContext, info: SealKeyInfo, shares: Sequence[ShareVector], folder: Path, begun: Callable[[], object]) -> None:
+        prove_fit(context, info, shares, load_public_file(folder, info, "public.key"), begun)
 
     def exported(self, info: SealKeyInfo) -> dict[str, bytes]:
         return {PARMS: write_parms(info.parameters)}
