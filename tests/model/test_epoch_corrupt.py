@@ -1,22 +1,29 @@
-"""All states of a change among three members of which one signs anything, to anybody, at any time: no honest one erases shares that the other still needs.
+"""All states of one change, and of two in a row, among three members of which one signs anything, to anybody, at any time: no honest one erases shares that the other still needs, and both find each other again.
 
-A party may see any subset of what the other honest party ever signed, and forget it again, so the search has more states than runs of the protocol."""
+A party may see any subset of what the other honest party ever signed, and forget it again, so the search has more states than runs of the protocol. The second change begins from the old epoch after the first
+one ended there, or from the new epoch; at a party it begins when the first change is settled there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import combinations, product
 
 import pytest
 from keyquorum.model import epoch
-from keyquorum.model.epoch import DROPPED, Roles, Seen, Stage, Standing
+from keyquorum.model.epoch import BACK, DROPPED, Roles, Seen, Stage, Standing
 from keyquorum.model.errors import EpochError
 
 A, B, C = "abc"
 ROLES = Roles(frozenset((A, B, C)), frozenset((A, B, C)), (1, 1))
 Said = frozenset[tuple[Stage, frozenset[str]]]
-World = tuple[tuple[Standing, Said], tuple[Standing, Said]]
+Part = tuple[Standing | None, Said]
+"""Of an honest party in a change: where it is, None before the change begins for it, and all that it ever signed."""
+World = tuple[int, int, int, int]
+"""Numbers of parts: of party a in both changes, then of party b."""
+IN_NEW = (Stage.COMMITTED, Stage.ERASED)
+SECOND = {"from the old epoch": BACK, "from the new epoch": IN_NEW}
+"""Stages of the first change in which the second one begins, and in which a party stays during it."""
 LOST = [None, *(frozenset(lost) for lost in (A, B, A + B + C))]
 """Whom the corrupt member names, properly or not."""
 
@@ -40,59 +47,123 @@ def _seen(said: dict[str, Said]) -> Seen:
 
 
 class Search:
-    def __init__(self, refuses: bool) -> None:
-        self.refuses, self.lies = refuses, list(_lies(refuses))
-        self._after: dict[object, set[Standing]] = {}
+    """``second``: stages of the first change from which a second one begins; without any there is one change. ``begins``: the rule of the beginning."""
+
+    def __init__(self, refuses: bool, second: tuple[Stage, ...] = (), begins: Callable[[Roles, Standing, Seen], bool] = epoch.settled) -> None:
+        self.refuses, self.second, self.begins, self.lies = refuses, second, begins, list(_lies(refuses))
+        self._parts: list[Part] = []
+        self._numbers: dict[Part, int] = {}
+        self._after: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        self._begun: dict[tuple[int, int, int], bool] = {}
+        self._checked: set[tuple[int, int]] = set()
+        self._absent, self._first = self._number((None, frozenset())), self._number((Standing(), frozenset()))
+
+    def _number(self, part: Part) -> int:
+        if part not in self._numbers:
+            self._numbers[part] = len(self._parts)
+            self._parts.append(part)
+        return self._numbers[part]
 
     def run(self) -> int:
-        start: World = ((Standing(), frozenset()), (Standing(), frozenset()))
+        start: World = (self._first, self._absent, self._first, self._absent)
         seen, todo = {start}, [start]
         while todo:
             world = todo.pop()
-            for i in (0, 1):
-                (mine, said), (_, others) = world[i], world[1 - i]
-                for standing in self._steps(i, mine, said, others):
-                    now = (standing, said if standing.stage == Stage.ERASED else said | {(standing.stage, standing.lost)})
-                    after: World = (now, world[1]) if i == 0 else (world[0], now)
-                    if after not in seen:
-                        self._check(after)
-                        seen.add(after)
-                        todo.append(after)
+            for after in self._moves(world):
+                if after not in seen:
+                    self._check(after)
+                    seen.add(after)
+                    todo.append(after)
         return len(seen)
 
-    def _steps(self, i: int, mine: Standing, said: Said, others: Said) -> set[Standing]:
-        key = (i, mine, said, others)
-        if key in self._after:
-            return self._after[key]
-        me, peer, found = "ab"[i], "ba"[i], set[Standing]()
-        if mine.stage == Stage.WAITING:
-            found |= {epoch.vote(ROLES, me, mine)} | ({epoch.refuse(ROLES, me, mine)} if self.refuses else set())
+    def _moves(self, world: World) -> Iterator[World]:
+        for place, part in enumerate(world):
+            i, other = place // 2, world[place ^ 2]
+            for after in self._steps(i, part, other):
+                yield _changed(world, place, after)
+            if place % 2 == 0 and world[place + 1] == self._absent and self._may_begin(i, part, other):
+                yield _changed(world, place + 1, self._first)
+
+    def _heard(self, i: int, part: int, other: int) -> Iterator[Seen]:
+        """All that a party can have seen."""
+        said, others = self._parts[part][1], self._parts[other][1]
         heard = [frozenset(some) for size in range(len(others) + 1) for some in combinations(sorted(others, key=str), size)]
         for lies, some in product(self.lies, heard):
-            seen = _seen({me: said, peer: some, C: lies})
-            found.add(epoch.decide(ROLES, me, mine, seen))
-            with suppress(EpochError):
-                found.add(epoch.erase(ROLES, mine, seen))
-        for lost in (frozenset(peer), frozenset(C)):
-            with suppress(EpochError):
-                found.add(epoch.freeze(ROLES, me, mine, _seen({me: said}), lost))
-        self._after[key] = found - {mine}
+            yield _seen({"ab"[i]: said, "ba"[i]: some, C: lies})
+
+    def _steps(self, i: int, part: int, other: int) -> tuple[int, ...]:
+        key, (mine, said) = (i, part, other), self._parts[part]
+        if mine is None:
+            return ()
+        if key not in self._after:
+            me, peer, found = "ab"[i], "ba"[i], set[Standing]()
+            if mine.stage == Stage.WAITING:
+                found |= {epoch.vote(ROLES, me, mine)} | ({epoch.refuse(ROLES, me, mine)} if self.refuses else set())
+            for seen in self._heard(i, part, other):
+                found.add(epoch.decide(ROLES, me, mine, seen))
+                with suppress(EpochError):
+                    found.add(epoch.erase(ROLES, mine, seen))
+            for lost in (frozenset(peer), frozenset(C)):
+                with suppress(EpochError):
+                    found.add(epoch.freeze(ROLES, me, mine, _seen({me: said}), lost))
+            after = [(s, said if s.stage == Stage.ERASED else said | {(s.stage, s.lost)}) for s in found - {mine}]
+            self._after[key] = tuple(map(self._number, after))
         return self._after[key]
 
+    def _may_begin(self, i: int, part: int, other: int) -> bool:
+        key, mine = (i, part, other), self._parts[part][0]
+        if mine is None or mine.stage not in self.second:
+            return False
+        if key not in self._begun:
+            self._begun[key] = any(self.begins(ROLES, mine, seen) for seen in self._heard(i, part, other))
+        return self._begun[key]
+
     def _check(self, world: World) -> None:
-        standings = [standing for standing, _ in world]
+        for pair in (world[0::2], world[1::2]):
+            if pair not in self._checked:
+                self._check_change(*(self._parts[part] for part in pair))
+                self._checked.add(pair)
+        for first, second in (world[:2], world[2:]):
+            if second != self._absent:
+                said = f"in two changes: {self._parts[first]}, {self._parts[second]}"
+                assert self._parts[first][0].stage in self.second, said  # type: ignore[union-attr]
+
+    def _check_change(self, a: Part, b: Part) -> None:
+        standings = [standing or Standing() for standing, _ in (a, b)]
         if any(s.stage == Stage.ERASED for s in standings):
-            assert not any(epoch.drops_new(s) for s in standings), f"lost: one erased its old shares, another its new ones: {world}"
-            seen = _seen({A: world[0][1], B: world[1][1], C: frozenset({(Stage.COMMITTED, frozenset[str]())})})
+            assert not any(epoch.drops_new(s) for s in standings), f"lost: one erased its old shares, another its new ones: {a}, {b}"
+            seen = _seen({A: a[1], B: b[1], C: frozenset({(Stage.COMMITTED, frozenset[str]())})})
             ends = [epoch.decide(ROLES, who, s, seen).stage for who, s in zip((A, B), standings, strict=True)]
-            assert all(stage in (Stage.COMMITTED, Stage.ERASED) for stage in ends), f"split for ever: {world}"
+            assert all(stage in IN_NEW for stage in ends), f"split for ever: {a}, {b}"
         if not self.refuses and any(s.stage in DROPPED for s in standings):
-            assert any(kind in (Stage.FROZEN, Stage.REFUSED) for _, said in world for kind, _ in said), f"given up by the corrupt one alone: {world}"
+            assert any(kind in (Stage.FROZEN, Stage.REFUSED) for kind, _ in a[1] | b[1]), f"given up by the corrupt one alone: {a}, {b}"
+
+
+def _changed(world: World, place: int, part: int) -> World:
+    a, b, c, d = (part if place == number else each for number, each in enumerate(world))
+    return a, b, c, d
 
 
 @pytest.mark.parametrize("refuses", [False, True])
 def test_a_corrupt_member_does_not_destroy_the_key(refuses: bool) -> None:
     assert Search(refuses).run() > 50
+
+
+@pytest.mark.parametrize("second", SECOND)
+def test_two_changes_in_a_row_do_not_destroy_the_key(second: str) -> None:
+    assert Search(True, SECOND[second]).run() > 1000
+
+
+@pytest.mark.parametrize("second", SECOND)
+def test_a_change_that_begins_before_the_end_of_another_is_settled_mixes_epochs(second: str) -> None:
+    with pytest.raises(AssertionError, match="in two changes"):
+        Search(True, SECOND[second], begins=lambda *_: True).run()
+
+
+def test_who_never_comes_forward_stays_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epoch, "settled", lambda *_: True)
+    with pytest.raises(AssertionError, match="split for ever"):
+        Search(True).run()
 
 
 def test_without_the_check_of_frozen_one_statement_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +173,6 @@ def test_without_the_check_of_frozen_one_statement_gives_up(monkeypatch: pytest.
 
 
 def test_erasure_of_new_shares_after_a_commit_loses_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(epoch, "drops_new", lambda standing: standing.stage in DROPPED)
+    monkeypatch.setattr(epoch, "drops_new", lambda standing: standing.stage in BACK)
     with pytest.raises(AssertionError, match="lost"):
         Search(True).run()

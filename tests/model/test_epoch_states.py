@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 from keyquorum.model import epoch
-from keyquorum.model.epoch import DECIDED, DROPPED, NOBODY, Roles, Seen, Stage, Standing
+from keyquorum.model.epoch import BACK, DECIDED, NOBODY, Roles, Seen, Stage, Standing
 from keyquorum.model.errors import EpochError
 
 KEPT_VOTES = (Stage.THAWED, Stage.COMMITTED, Stage.ERASED)
@@ -191,12 +191,12 @@ class Search:
 
     def _check(self, world: World) -> None:
         case, stages = self.case, [m.standing.stage for m in world.members]
-        if any(stage in DROPPED for stage in stages):
+        if any(stage in BACK for stage in stages):
             assert Stage.ERASED not in stages, f"lost: old shares were erased, and the new ones dropped: {world}"
             assert sum(stages[i] in IN_NEW for i in case.new) < case.quorums[1], f"split: both epochs are in use: {world}"
         left = [i for i in range(case.size) if world.place != Place.LOST or i != case.failing]
         old = sum(stages[i] != Stage.ERASED for i in left if i in case.old)
-        new = sum(stages[i] not in (*DROPPED, Stage.WAITING) for i in left if i in case.new)
+        new = sum(stages[i] not in (*BACK, Stage.WAITING) for i in left if i in case.new)
         assert old >= case.quorums[0] or new >= case.quorums[1], f"lost: too few shares of either epoch: {world}"
 
     def _check_end(self, world: World) -> None:
@@ -205,10 +205,13 @@ class Search:
         left = [i for i in range(case.size) if world.place != Place.LOST or i != case.failing]
         stages = {i: world.members[i].standing.stage for i in left}
         assert all(stage in DECIDED for stage in stages.values()), f"somebody waits for ever: {world}"
-        assert len({stage in DROPPED for stage in stages.values()}) == 1, f"split for ever: {world}"
+        assert len({stage in BACK for stage in stages.values()}) == 1, f"split for ever: {world}"
         heard = world.place != Place.LOST or case.failing not in case.new
-        if heard and stages[left[0]] not in DROPPED:
+        if heard and stages[left[0]] not in BACK:
             assert all(stages[i] == Stage.ERASED for i in left if i in case.old), f"old shares stay: {world}"
+        if world.place != Place.LOST:
+            everything = [(i, self._seen(world, i, frozenset(left), True)) for i in left]
+            assert all(epoch.settled(self.roles, world.members[i].standing, seen) for i, seen in everything), f"no other change begins: {world}"
 
 
 @pytest.mark.parametrize("name", CASES)

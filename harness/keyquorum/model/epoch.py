@@ -6,7 +6,9 @@ promises not to commit alone, and when all but the lost ones have frozen, they g
 
 Members that sign anything cannot destroy the key, however many they are. An honest party erases old shares only after all new members signed that they committed, so all honest ones among them did.
 An honest party that signed this keeps its new shares, also if it goes back to the old epoch, and comes forward again when it sees the statements of all. With t of n ≥ 2t + 1 corrupt, no honest party gives
-up unless somebody refused or an honest party froze: at most t may be named as lost, so a proof has statements of n − t > t. Corrupt members can delay a change, and block erasure.
+up unless somebody refused or an honest party froze: at most t may be named as lost, so a proof has statements of n − t > t. Corrupt members can delay a change, block erasure, and block the changes after it.
+
+A participant takes part in no other change before the end of this one is :func:`settled`: a party that is in a later change could not come forward any more, or would be taken back from it.
 
 This module has no input or output. :mod:`keyquorum.parties.epochs` stores what it decides, and a test searches all states of small committees with these functions.
 """
@@ -44,14 +46,18 @@ class Stage(StrEnum):
     REFUSED = "refused"
     """It refused before it voted, so that there never are all votes."""
     GIVEN_UP = "given-up"
-    """It dropped the new epoch. The old one goes on."""
+    """It never committed, and dropped the new epoch. The old one goes on."""
+    GONE_BACK = "gone-back"
+    """It had committed, and is in the old epoch again. Others may have erased old shares, so it keeps its new ones."""
 
 
 DROPPED = (Stage.REFUSED, Stage.GIVEN_UP)
-"""Stages of a participant in the old epoch. It has no shares of the new one any more, unless it had committed (:func:`drops_new`)."""
-ENDED = (*DROPPED, Stage.ERASED)
-"""Stages after which nothing follows, but that one who had committed and went back may come forward again."""
-DECIDED = (*DROPPED, Stage.COMMITTED, Stage.ERASED)
+"""Stages of a participant that never committed, and erased its new shares."""
+BACK = (*DROPPED, Stage.GONE_BACK)
+"""Stages of a participant in the old epoch."""
+ENDED = (*BACK, Stage.ERASED)
+"""Stages after which nothing follows, but that one who went back may come forward again."""
+DECIDED = (*BACK, Stage.COMMITTED, Stage.ERASED)
 """Stages of a participant that knows how the change ended."""
 
 
@@ -71,12 +77,10 @@ class Roles:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a participant signed. ``lost``: whom it named when it froze; it freezes at most once, and what it signed then is never taken back.
-    ``kept``: it committed at some time, so others may have erased old shares, and it keeps its new ones."""
+    """What a participant signed. ``lost``: whom it named when it froze; it freezes at most once, and what it signed then is never taken back."""
 
     stage: Stage = Stage.WAITING
     lost: frozenset[Who] = NOBODY
-    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,21 +134,31 @@ def may_erase(roles: Roles, seen: Seen) -> bool:
     return roles.new <= seen.committed
 
 
+def settled(roles: Roles, mine: Standing, seen: Seen) -> bool:
+    """Whether nothing that a participant may hear changes how this change ended for it. It takes part in no other one before.
+
+    Who committed must know that all did. Who went back must know that an honest new member never did, since then nobody erases old shares: more than t say that they dropped the epoch. With n < 2t + 1
+    one is enough, as all are taken to follow the protocol."""
+    if mine.stage != Stage.GONE_BACK:
+        return mine.stage in DROPPED or (mine.stage in DECIDED and may_erase(roles, seen))
+    size, corrupt = len(roles.new), roles.thresholds[1]
+    return len(roles.new & (seen.refused | seen.given_up)) > (corrupt if size > 2 * corrupt else 0)
+
+
 def decide(roles: Roles, me: Who, mine: Standing, seen: Seen) -> Standing:
     """The next standing of a participant after what it has seen; the same one if nothing follows. The steps that somebody orders are :func:`vote`, :func:`refuse`,
     :func:`freeze` and :func:`erase`."""
     stage = mine.stage
-    if stage == Stage.GIVEN_UP and mine.kept and may_erase(roles, seen):
+    if stage == Stage.GONE_BACK and may_erase(roles, seen) and not settled(roles, mine, seen):
         return replace(mine, stage=Stage.COMMITTED)
     if stage in ENDED or (stage == Stage.COMMITTED and may_erase(roles, seen)):
         return mine
     promised = stage in (Stage.THAWED, Stage.COMMITTED)
     if is_given_up(roles, seen) and (seen.refused or seen.given_up or not promised):
-        return replace(mine, stage=Stage.GIVEN_UP)
+        return replace(mine, stage=Stage.GONE_BACK if stage == Stage.COMMITTED else Stage.GIVEN_UP)
     if stage == Stage.COMMITTED or not all_voted(roles, seen):
         return mine
-    after = _with_all_votes(roles, me, mine, seen)
-    return replace(mine, stage=after, kept=after == Stage.COMMITTED)
+    return replace(mine, stage=_with_all_votes(roles, me, mine, seen))
 
 
 def _with_all_votes(roles: Roles, me: Who, mine: Standing, seen: Seen) -> Stage:
@@ -157,7 +171,7 @@ def _with_all_votes(roles: Roles, me: Who, mine: Standing, seen: Seen) -> Stage:
 
 def drops_new(standing: Standing) -> bool:
     """Whether a participant erases its new shares: it dropped the epoch, and never signed that it committed."""
-    return standing.stage in DROPPED and not standing.kept
+    return standing.stage in DROPPED
 
 
 def vote(roles: Roles, me: Who, mine: Standing) -> Standing:

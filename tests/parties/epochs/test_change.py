@@ -97,10 +97,10 @@ def test_who_committed_and_was_declared_lost_goes_back(committee: Committee) -> 
     a.give_up([lost.me])
     b.give_up([lost.me])
     assert talk([a, b]) == ["given-up"] * 2
-    assert talk([lost, a]) == ["given-up"] * 2 and read_epoch(lost.party_folder).number == 0
+    assert talk([lost, a]) == ["gone-back", "given-up"] and read_epoch(lost.party_folder).number == 0
     assert all(is_usable(committee, party) for party in range(3))
     assert [bytes_below(change.party_folder, NEW) for change in (a, b, lost)] == [0, 0, 1]  # it had committed, so it keeps them
-    with pytest.raises(EpochError, match="given-up, not committed"):
+    with pytest.raises(EpochError, match="gone-back, not committed"):
         lost.erase()
     record = record_of(committee)
     assert talk([prepare(committee, party, record) for party in range(3)]) == ["committed"] * 3
@@ -209,7 +209,7 @@ def test_a_crash_while_the_new_shares_are_dropped_is_repaired(tmp_path: Path, en
             assert again is not None
             if again.standing.stage == "proposed":
                 again.refuse()
-            elif again.standing.stage not in ("refused", "given-up"):
+            elif again.standing.stage not in ("refused", "given-up", "gone-back"):
                 _ending([again, *changes[1:]], end)
         else:
             break

@@ -26,10 +26,10 @@ def _voted(committee: Committee) -> list[Change]:
     return [prepare(committee, party, record) for party in range(3)]
 
 
-def _lie(committee: Committee, change: Change, stage: Stage, lost: tuple[int, ...] = ()) -> bytes:
-    """A statement of party 2."""
+def _lie(committee: Committee, change: Change, stage: Stage, lost: tuple[int, ...] = (), party: int = 2) -> bytes:
+    """A statement of a corrupt party."""
     named = [committee.parties[i].fingerprint for i in lost]
-    said = signed(change.record, committee.identity_path(2), stage, named)
+    said = signed(change.record, committee.identity_path(party), stage, named)
     return json.dumps({"epoch": change.record.name, "statements": [said.to_json()]}).encode()
 
 
@@ -53,7 +53,7 @@ def test_who_went_back_on_a_lie_comes_forward_when_all_committed(committee: Comm
     a.erase()
     with pytest.raises(EpochError, match="signed both"):
         b.hear(_lie(committee, b, Stage.REFUSED))
-    assert b.advance() == "given-up" and bytes_below(b.party_folder, NEW) == 1 and read_epoch(b.party_folder).number == 0
+    assert b.advance() == "gone-back" and bytes_below(b.party_folder, NEW) == 1 and read_epoch(b.party_folder).number == 0
     b.hear(a.show())
     assert b.advance() == "committed" and is_usable(committee, 1) and b.erase() > 0
 
@@ -69,10 +69,52 @@ def test_a_liar_is_kept_as_proof_and_does_not_block_honest_parties(committee: Co
     assert b.advance() == "given-up"
     with pytest.raises(EpochError, match="signed both"):
         a.hear(b.show())
-    assert a.advance() == "given-up" and a.contradictions() and read_epoch(a.party_folder).number == 0
+    assert a.advance() == "gone-back" and a.contradictions() and read_epoch(a.party_folder).number == 0
     a.hear(b.show())
     again = Change.last(committee, 0)
-    assert again is not None and again.standing.kept and bytes_below(a.party_folder, NEW) == 1
+    assert again is not None and again.standing.stage == "gone-back" and bytes_below(a.party_folder, NEW) == 1
+    assert again.settled and [prepare(committee, party, record_of(committee)).standing.stage for party in (0, 1)] == ["voted", "voted"]
+
+
+def test_who_went_back_joins_no_other_change_before_the_end_is_known(committee: Committee) -> None:
+    """Party 2 refuses after its vote, and may still commit. When it shows this to one party, the other one must be able to follow."""
+    a, b, c = _voted(committee)
+    shown = [change.show() for change in (a, b, c)]
+    for change in (a, b):
+        for data in shown:
+            change.hear(data)
+        assert change.advance() == "committed"
+    for change in (a, b):
+        with pytest.raises(EpochError, match="signed both"):
+            change.hear(_lie(committee, change, Stage.REFUSED))
+        assert change.advance() == "gone-back"
+    record = record_of(committee)
+    for party in (0, 1):
+        with pytest.raises(EpochError, match=rf"party {party} went back from epoch {a.record.name}, and others may come forward to it"):
+            Change.propose(committee, party, record)
+    a.hear(_lie(committee, a, Stage.COMMITTED))
+    a.hear(b.show())
+    assert a.advance() == "committed" and a.erase() > 0
+    b.hear(a.show())
+    assert b.advance() == "committed" and is_usable(committee, 1) and b.erase() > 0
+
+
+def test_a_party_in_a_later_change_does_not_come_forward(committee: Committee) -> None:
+    """More than t contradict themselves: the party stays where it is, and keeps the shares."""
+    a, b, mine = _voted(committee)
+    mine.hear(a.show())
+    mine.hear(b.show())
+    assert mine.advance() == "committed"
+    for change in (a, b):
+        change.give_up([mine.me])
+    talk([a, b])
+    mine.hear(a.show())
+    assert mine.advance() == "gone-back" and mine.settled
+    later = prepare(committee, 2, record_of(committee))
+    for party in (0, 1):
+        with pytest.raises(EpochError, match="signed both"):
+            mine.hear(_lie(committee, mine, Stage.COMMITTED, party=party))
+    assert mine.advance() == "gone-back" and later.standing.stage == "voted" and bytes_below(mine.party_folder, NEW) == 2
 
 
 def test_an_erasure_does_not_hide_a_later_change(committee: Committee) -> None:
@@ -86,13 +128,12 @@ def test_an_erasure_does_not_hide_a_later_change(committee: Committee) -> None:
         first[0].check_erasable()
 
 
-def test_a_party_that_refused_can_show_it(committee: Committee, tmp_path: Path) -> None:
+def test_a_party_that_refused_can_show_it(committee: Committee) -> None:
     talk(_voted(committee))
     record = record_of(committee)
     Change.propose(committee, 0, record).refuse()
     waiting = [prepare(committee, party, record) for party in (1, 2)]
-    api.epoch_commit(committee, output=tmp_path / "said.json")
-    assert json.loads((tmp_path / "said.json").read_text())["epoch"] == record.name
+    api.epoch_commit(committee)
     assert [Change(committee, i + 1, change.record).standing.stage for i, change in enumerate(waiting)] == ["given-up"] * 2
 
 
@@ -121,6 +162,6 @@ def test_a_crash_on_the_way_back_is_repaired(committee: Committee) -> None:
     mine.hear(b.show())
     with pytest.raises(Killed), killed_at(1, passed):
         mine.advance()
-    assert passed[-1] == "epoch/given-up/durable" and read_epoch(mine.party_folder).number == 1
+    assert passed[-1] == "epoch/gone-back/durable" and read_epoch(mine.party_folder).number == 1
     Change.unfinished(committee, 0)
     assert read_epoch(mine.party_folder).number == 0

@@ -91,6 +91,8 @@ def test_a_vote_replayed_from_another_change_is_refused(tmp_path: Path) -> None:
         ((Stage.FROZEN, (0,)), (Stage.FROZEN, (2,))),
         ((Stage.FROZEN, (0,)), (Stage.COMMITTED, ())),
         ((Stage.COMMITTED, ()), (Stage.REFUSED, ())),
+        ((Stage.GIVEN_UP, ()), (Stage.COMMITTED, ())),
+        ((Stage.GONE_BACK, ()), (Stage.GIVEN_UP, ())),
     ],
 )
 def test_who_contradicts_itself_is_named(tmp_path: Path, first: Any, second: Any) -> None:
@@ -109,7 +111,8 @@ def test_that_somebody_gave_up_proves_nothing_alone(tmp_path: Path) -> None:
     changes = [prepare(committee, party, record) for party, record in enumerate([record_of(committee)] * 3)]
     talk(changes)
     lie = signed(changes[0].record, committee.identity_path(1), Stage.GIVEN_UP, ())
-    changes[0].hear(json.dumps({"epoch": changes[0].record.name, "statements": [lie.to_json()]}).encode())
+    with pytest.raises(EpochError, match="signed both"):
+        changes[0].hear(json.dumps({"epoch": changes[0].record.name, "statements": [lie.to_json()]}).encode())
     assert changes[0].advance() == "committed" and read_epoch(changes[0].party_folder).number == 1
 
 

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError
 from keyquorum.parties.epochs import Change
-from keyquorum.plans.epochs.refresh import confirm_epoch, finish
+from keyquorum.plans.epochs.orders import examine_epochs, status
+from keyquorum.plans.epochs.refresh import finish, settle
 
 from tests.parties.epochs.changes import committee_of, prepare, record_of
 
@@ -25,6 +27,11 @@ def test_a_bad_statement_of_party_0_does_not_keep_others_unheard(tmp_path: Path)
     assert mine.missing() == [committee.parties[0].fingerprint]
 
 
+def _settle(committee: Committee, party: int, shown: list[bytes]) -> None:
+    context: Any = SimpleNamespace(session=SimpleNamespace(all_gather=lambda data: shown), party=party, committee=committee)
+    settle(context)
+
+
 def test_no_further_change_begins_before_all_are_known_to_have_committed(tmp_path: Path) -> None:
     """Else a refusal that is heard later takes a party back to an epoch that others have erased. Any party can show it who committed."""
     committee = committee_of(tmp_path)
@@ -36,14 +43,33 @@ def test_no_further_change_begins_before_all_are_known_to_have_committed(tmp_pat
             change.hear(shown)
         change.advance()
 
-    def confirm(shown: list[bytes]) -> None:
-        context: Any = SimpleNamespace(session=SimpleNamespace(all_gather=lambda data: shown), party=0, committee=committee)
-        confirm_epoch(context)
-
     withheld = [change.show() for change in (first, second)] + [votes[2]]
     with pytest.raises(EpochError, match="party 0: 1 of the members have not said that they committed"):
-        confirm(withheld)
+        _settle(committee, 0, withheld)
     second.hear(third.show())
-    confirm([first.show(), second.show(), votes[2]])
+    _settle(committee, 0, [first.show(), second.show(), votes[2]])
     current = Change.current(committee, 0)
     assert current is not None and not current.uncommitted()
+
+
+def test_who_went_back_hears_of_the_end_in_the_next_refresh(tmp_path: Path) -> None:
+    """It committed alone, and knows of one party only that it gave up: another one that committed as well may be in the new epoch."""
+    committee = committee_of(tmp_path)
+    record = record_of(committee)
+    first, second, third = (prepare(committee, party, record) for party in range(3))
+    for change in (first, second):
+        third.hear(change.show())
+    assert third.advance() == "committed"
+    first.give_up([third.me])
+    frozen = first.show()
+    second.hear(frozen)
+    assert second.give_up([third.me]) == "given-up"
+    with pytest.raises(EpochError, match=rf"party 2 went back from epoch {record.name}, and others may come forward to it"):
+        _settle(committee, 2, [frozen, second.show(), b""])
+    assert status(committee, 2)["went_back"] == [record.name]
+    assert any(not line.ok and "WENT BACK" in line.text for line in examine_epochs(committee, [2]))
+    first.hear(second.show())
+    assert first.advance() == "given-up"
+    _settle(committee, 2, [b"{}\n" + first.show(), second.show(), b""])
+    assert status(committee, 2)["went_back"] == [] and not status(committee, 2)["unerased"]
+    prepare(committee, 2, record_of(committee))

@@ -10,6 +10,7 @@ from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError
 from keyquorum.parties.doctor import Finding
+from keyquorum.parties.epochs import Change
 from keyquorum.plans.epochs.orders import examine_epochs
 
 from tests.parties.epochs.changes import OLD, bytes_below, committee_of, prepare, record_of
@@ -21,7 +22,12 @@ def _hosts(folder: Path) -> list[Committee]:
     record = record_of(committee)
     for party in range(3):
         prepare(committee, party, record)
-    hosts = []
+    return _apart(committee)
+
+
+def _apart(committee: Committee) -> list[Committee]:
+    """The same parties on three hosts."""
+    hosts, folder = [], committee.folder.parent
     for party in range(3):
         shutil.copytree(committee.folder, folder / f"host-{party}")
         for other in {0, 1, 2} - {party}:
@@ -64,6 +70,24 @@ def test_two_hosts_give_up_a_lost_third(tmp_path: Path) -> None:
     assert api.epoch_commit(hosts[0], files[1:])[0]["stage"] == "given-up"
     assert api.epoch_commit(hosts[2], files)[0]["stage"] == "given-up"
     assert all(api.epoch_status(host)[0]["number"] == 0 and bytes_below(host.folder, OLD) == 3 for host in hosts)
+
+
+def test_a_host_shows_all_changes_of_which_others_may_not_know_the_end(tmp_path: Path) -> None:
+    """A party refuses two changes in a row; another one voted for the first, and never heard of the second."""
+    committee = committee_of(tmp_path)
+    record = record_of(committee)
+    Change.propose(committee, 0, record).refuse()
+    for party in (1, 2):
+        prepare(committee, party, record)
+    hosts = _apart(committee)
+    Change.propose(hosts[0], 0, record_of(hosts[0])).refuse()
+    file = tmp_path / "0.json"
+    assert [change["stage"] for change in api.epoch_commit(hosts[0], output=file)] == ["refused", "refused"]
+    assert [change["stage"] for change in api.epoch_commit(hosts[1], [file])] == ["given-up"]
+    other = tmp_path / "other.json"
+    other.write_bytes(file.read_bytes().splitlines()[1])
+    with pytest.raises(EpochError, match=r"other\.json: statements of the change to epoch .*, and this is"):
+        api.epoch_commit(hosts[2], [other])
 
 
 def test_without_a_change_there_is_nothing_to_order(tmp_path: Path) -> None:

@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 
 from keyquorum.model import epoch as rules
 from keyquorum.model import journal
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
-from keyquorum.model.epoch import DROPPED, ENDED, Stage, Standing, Who
+from keyquorum.model.epoch import BACK, ENDED, Stage, Standing, Who
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, is_hex, json_loads
 
@@ -68,7 +69,7 @@ class Change:
 
     @staticmethod
     def propose(committee: Committee, party: int, record: Record) -> Change:
-        """Begins a change at this party, or opens it again: stores the record, and a line. Raises EpochError if another one is unfinished here, or ``record`` does not follow on this party's epoch."""
+        """Begins a change at this party, or opens it again: stores the record, and a line. Raises EpochError if the end of an earlier one is not settled, or ``record`` does not follow on this party's epoch."""
         folder = committee.party_folder(party)
         here = read_epoch(folder)
         under_way = Change.unfinished(committee, party)
@@ -81,6 +82,8 @@ class Change:
                 f"party {party} is in epoch {here.number} ({here.name or 'as keygen left it'}), and the change to {record.name} follows epoch {record.number - 1} "
                 f"({record.previous or 'as keygen left it'}): one of the two was restored from a backup, or missed a change: keyquorum epoch commit there"
             )
+        for earlier in Change.recent(committee, party):
+            earlier.check_settled()
         records = folder / RECORDS
         records.mkdir(mode=0o700, exist_ok=True)
         sync_folder(folder)
@@ -97,24 +100,33 @@ class Change:
 
     @staticmethod
     def refuse_unvoted(committee: Committee, party: int) -> None:
-        """Refuses the unfinished change of this party if its process died before the vote. Raises EpochError if the party voted for it, or leaves by it: after another proposal its statements could not be given to
-        others any more."""
+        """Refuses the unfinished change of this party if its process died before the vote. Raises EpochError if the party voted for it, or leaves by it."""
         under_way = Change.unfinished(committee, party)
-        if under_way is None:
-            return
-        if under_way.standing.stage != Stage.WAITING or under_way.me not in under_way.record.roles.new:
-            raise EpochError(
-                f"party {party}: the change to epoch {under_way.record.name} is unfinished: keyquorum epoch commit, or keyquorum epoch give-up, before another one"
-            )
-        under_way.refuse()
+        if under_way is not None and under_way.standing.stage == Stage.WAITING and under_way.me in under_way.record.roles.new:
+            under_way.refuse()
+        elif under_way is not None:
+            under_way.check_settled()
+
+    @staticmethod
+    def _proposed(committee: Committee, party: int) -> list[str]:
+        """Names of the changes that this party proposed, the oldest first. Later lines may be of an older change, as of its erasure."""
+        lines = read_journal(committee.party_folder(party) / JOURNAL, committee.parties[party].fingerprint)
+        return [line["epoch"] for line in lines if line["own"] and line["said"]["kind"] == Stage.WAITING]
 
     @staticmethod
     def last(committee: Committee, party: int) -> Change | None:
-        """The change that this party proposed last, as it is on the disk; None if there is none. Later lines may be of an older change, as of its erasure."""
+        """The change that this party proposed last, as it is on the disk; None if there is none."""
+        proposed = Change._proposed(committee, party)
+        return Change(committee, party, Record.load(committee.party_folder(party), proposed[-1])) if proposed else None
+
+    @staticmethod
+    def recent(committee: Committee, party: int) -> list[Change]:
+        """The change that led to this party's epoch, and all that it proposed from there, the oldest first. Other members may not know how these ended; of those before, all do."""
         folder = committee.party_folder(party)
-        lines = read_journal(folder / JOURNAL, committee.parties[party].fingerprint)
-        proposed = [line["epoch"] for line in lines if line["own"] and line["said"]["kind"] == Stage.WAITING]
-        return Change(committee, party, Record.load(folder, proposed[-1])) if proposed else None
+        here = read_epoch(folder)
+        records = (Record.load(folder, name) for name in reversed(Change._proposed(committee, party)))
+        found = list(takewhile(lambda record: record.number >= here.number, records))
+        return [Change(committee, party, record) for record in reversed(found) if record.number > here.number or record.name == here.name]
 
     @staticmethod
     def unfinished(committee: Committee, party: int) -> Change | None:
@@ -157,8 +169,8 @@ class Change:
                 self._hear(vote.to_json(), str(votes))
         self._repair_epoch()
         if read_epoch(self.party_folder).name == self.record.name and self.standing.stage in (Stage.VOTED, Stage.THAWED):
-            self._sign(replace(self.standing, stage=Stage.COMMITTED, kept=True))
-        if self.standing.stage in DROPPED:
+            self._sign(replace(self.standing, stage=Stage.COMMITTED))
+        if self.standing.stage in BACK:
             self._go_back()
         if rules.drops_new(self.standing):
             self._drop()
@@ -272,23 +284,37 @@ class Change:
         """Does all that follows from what is known: commits, thaws, or drops the new epoch; returns the stage."""
         while True:
             after = rules.decide(self.record.roles, self.me, self.standing, self._statements.seen)
-            forward = self.standing.stage == Stage.GIVEN_UP and after.stage == Stage.COMMITTED
-            if after == self.standing or (forward and not self._is_newest()):
+            if after == self.standing:
                 return self.standing.stage
             if after.stage == Stage.COMMITTED:
                 self._commit()
             if after.stage in (Stage.THAWED, Stage.COMMITTED):
                 self._keep_votes()
             self._sign(after)
-            if after.stage in DROPPED:
+            if after.stage in BACK:
                 self._go_back()
             if rules.drops_new(after):
                 self._drop()
 
-    def _is_newest(self) -> bool:
-        """Whether this party proposed no other change since. With a later proposal it promised to stay in the old epoch until that change ends."""
-        newest = Change.last(self._committee, self._party)
-        return newest is None or newest.record.name == self.record.name
+    @property
+    def settled(self) -> bool:
+        """Whether the end of this change stays what it is for this party, whatever it hears."""
+        return rules.settled(self.record.roles, self.standing, self._statements.seen)
+
+    def check_settled(self) -> None:
+        """Raises EpochError unless the change is settled: the party takes part in no other one before."""
+        if self.settled:
+            return
+        who, name, missing = f"party {self._party}", self.record.name, self.uncommitted()
+        if self.standing.stage == Stage.GONE_BACK:
+            said = f"{who} went back from epoch {name}, and others may come forward to it"
+        elif self.standing.stage in rules.DECIDED:
+            said = f"{who}: {len(missing)} of the members have not said that they committed epoch {name}, the first {missing[0][:16]}"
+        else:
+            raise EpochError(
+                f"{who}: the change to epoch {name} is unfinished: keyquorum epoch commit, or keyquorum epoch give-up, before another one"
+            )
+        raise EpochError(f"{said}: keyquorum epoch commit with the statements of all members, then again")
 
     def check_erasable(self) -> Standing:
         """The standing after the erasure. Raises EpochError while somebody may need the old shares, or a later change is under way."""
@@ -327,10 +353,8 @@ class Change:
 
     def _kept_later(self) -> frozenset[str]:
         """Later changes from which this party went back: their shares stay until a change from the same epoch has ended, since others may have erased theirs of that epoch."""
-        lines = read_journal(self.party_folder / JOURNAL, self.me)
-        names = {line["epoch"] for line in lines if line["own"] and line["said"]["kind"] == Stage.COMMITTED}
-        later = [Change(self._committee, self._party, Record.load(self.party_folder, name)) for name in names - {self.record.name}]
-        return frozenset(c.record.name for c in later if c.standing.stage == Stage.GIVEN_UP and c.record.number > self.record.number)
+        later = [change for change in Change.recent(self._committee, self._party) if change.record.number > self.record.number]
+        return frozenset(change.record.name for change in later if change.standing.stage == Stage.GONE_BACK)
 
     # -- the disk -----------------------------------------------------------------------------------------------------
 
@@ -363,7 +387,7 @@ class Change:
             reached("epoch/switched")
 
     def _go_back(self) -> None:
-        """Returns to the epoch before, after the line ``given-up``. The new shares stay: if all committed, the party comes forward again."""
+        """Returns to the epoch before, after the line ``gone-back``. The new shares stay: if all committed, the party comes forward again."""
         here = read_epoch(self.party_folder)
         if here.name == self.record.name:
             write_epoch(self.party_folder, here.before or self._before())

@@ -87,7 +87,7 @@ def _has_committed(party_folder: Path) -> bool:
             entry = json_loads(line.partition(b" ")[2])
             if entry["own"] and entry["said"]["kind"] == Stage.COMMITTED:
                 committed[entry["epoch"]] = entry["said"]["who"]
-            elif entry["own"] and entry["said"]["kind"] == Stage.GIVEN_UP:
+            elif entry["own"] and entry["said"]["kind"] == Stage.GONE_BACK:
                 committed.pop(entry["epoch"], None)
         except (ValueError, KeyError, TypeError):
             continue  # a torn end, or damage that the other reader reports

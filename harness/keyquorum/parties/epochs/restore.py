@@ -23,7 +23,7 @@ from .change import Change, journal_label
 from .record import JOURNAL, RECORDS, Record, read_epoch
 from .statements import Statement, Statements, checked, standing_after
 
-_ORDER = (Stage.VOTED, Stage.FROZEN, Stage.THAWED, Stage.GIVEN_UP, Stage.COMMITTED)
+_ORDER = (Stage.VOTED, Stage.FROZEN, Stage.THAWED, Stage.GIVEN_UP, Stage.GONE_BACK, Stage.COMMITTED)
 """Statements that a party which is in the new epoch may have signed, in their order."""
 
 

@@ -14,12 +14,14 @@ from keyquorum.parties import signatures
 
 from .record import FORMAT, Record
 
-SIGNED = (Stage.VOTED, Stage.REFUSED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTED, Stage.GIVEN_UP)
+SIGNED = (Stage.VOTED, Stage.REFUSED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTED, Stage.GIVEN_UP, Stage.GONE_BACK)
 """Stages that a participant signs."""
 _CERTIFICATE_DIGITS = 1 << 14
 """Most hexadecimal digits of a certificate."""
-_AFTER_A_VOTE = {Stage.VOTED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTED}
-"""Statements that an honest participant never signs beside a refusal."""
+_AFTER_A_COMMIT = {Stage.COMMITTED, Stage.GONE_BACK}
+"""Statements that an honest participant never signs beside one that it gave up."""
+_AFTER_A_VOTE = {Stage.VOTED, Stage.FROZEN, Stage.THAWED, *_AFTER_A_COMMIT}
+"""The same beside a refusal."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,10 @@ def checked(record: Record, data: Json, where: str) -> Statement:
 def _excluded(one: Statement, other: Statement) -> bool:
     """Whether an honest participant never signs both: another end, or a commit that hides that it was frozen."""
     pair = {one.stage, other.stage}
-    return (Stage.REFUSED in pair and bool(pair & _AFTER_A_VOTE)) or (
-        pair <= {Stage.FROZEN, Stage.THAWED, Stage.COMMITTED} and one.lost != other.lost
+    return (
+        (Stage.REFUSED in pair and bool(pair & _AFTER_A_VOTE))
+        or (Stage.GIVEN_UP in pair and bool(pair & _AFTER_A_COMMIT))
+        or (pair <= {Stage.FROZEN, Stage.THAWED, Stage.COMMITTED} and one.lost != other.lost)
     )
 
 
@@ -89,7 +93,7 @@ def _contradiction(one: Statement, other: Statement) -> str:
 def standing_after(before: Standing, said: Statement) -> Standing:
     """The standing of a participant that has signed one more statement."""
     lost = before.lost or (frozenset(said.lost) if said.stage == Stage.FROZEN else NOBODY)
-    return Standing(said.stage, lost, before.kept or said.stage == Stage.COMMITTED)
+    return Standing(said.stage, lost)
 
 
 class Statements:

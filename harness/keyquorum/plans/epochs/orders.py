@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from keyquorum.model.committee import Committee, write_atomically
-from keyquorum.model.epoch import DECIDED, DROPPED, Stage, Who
+from keyquorum.model.epoch import BACK, DECIDED, Stage, Who
 from keyquorum.model.errors import EpochError, KeyQuorumError
 from keyquorum.model.plain import Json
 from keyquorum.parties.doctor import Finding
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.change import read_journal
 from keyquorum.parties.epochs.erasure import is_another_key, unerased
+from keyquorum.parties.epochs.exchange import hear_all, show_all
 from keyquorum.plans.epochs.alone import orders_alone
 from keyquorum.plans.pools import drop_pools, old_pools
 from keyquorum.schemes.key_folder import holds_a_key
@@ -30,22 +31,17 @@ def _lines(committee: Committee, party: int) -> list[Json]:
 def status(committee: Committee, party: int) -> Json:
     """The epoch of a party of this host: ``number``, ``epoch``, ``keys`` (of every key the epoch's name, empty where key generation left it), ``unfinished`` (None, or stage and what is missing),
     ``unerased`` (files with shares of other epochs, and ages in seconds), ``old_pools`` (folders of pools of other epochs), ``backups_before`` (when this party had erased the shares of the epoch
-    before: backups of before hold them, and must be gone; empty until then), ``went_back`` (the epoch from which it went back, whose shares it keeps; or empty), ``contradictions`` (a line for each
+    before: backups of before hold them, and must be gone; empty until then), ``went_back`` (epochs from which it went back, and to which it may come forward), ``contradictions`` (a line for each
     party that signed what excludes each other). Raises EpochError."""
     folder = committee.party_folder(party)
-    here, last = read_epoch(folder), Change.last(committee, party)
+    here, changes = read_epoch(folder), Change.recent(committee, party)
     unfinished = None
-    keep = {here.name}
-    if last is not None and last.standing.stage not in DECIDED:
-        unfinished = {
-            "epoch": last.record.name,
-            "stage": last.standing.stage.value,
-            "votes_missing": sorted(_number(committee, who) for who in last.missing()),
-        }
-        keep.add(last.record.name)
-    kept = last is not None and last.standing.stage in DROPPED and last.standing.kept
-    if last is not None and kept:
-        keep.add(last.record.name)
+    keep = {here.name, *(change.record.name for change in changes if change.standing.stage == Stage.GONE_BACK)}
+    for change in changes:
+        if change.standing.stage not in DECIDED:
+            missing = sorted(_number(committee, who) for who in change.missing())
+            unfinished = {"epoch": change.record.name, "stage": change.standing.stage.value, "votes_missing": missing}
+            keep.add(change.record.name)
     folders = [path for path in sorted((folder / "keys").glob("*")) if holds_a_key(path)]
     names = [path.name for path in folders if not is_another_key(path, here.keys.get(path.name, {}))]
     keys = {name: here.keys[name]["sharing"] if name in here.keys else "" for name in names}
@@ -56,7 +52,8 @@ def status(committee: Committee, party: int) -> Json:
         "party": party, "number": here.number, "epoch": here.name, "keys": keys, "unfinished": unfinished,
         "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "old_pools": [str(path) for path in old_pools(committee, party)],
         "backups_before": erased[-1] if erased else "",
-        "went_back": last.record.name if last is not None and kept else "", "contradictions": [] if last is None else last.contradictions(),
+        "went_back": [change.record.name for change in changes if change.standing.stage == Stage.GONE_BACK and not change.settled],
+        "contradictions": [line for change in changes for line in change.contradictions()],
     }  # fmt: skip
 
 
@@ -70,8 +67,8 @@ def status_lines(found: Json) -> Iterator[str]:
         change = found["unfinished"]
         missing = ", ".join(change["votes_missing"]) or "none"
         yield f"{who}: UNFINISHED change to epoch {change['epoch']}: {change['stage']}; votes missing here: {missing}: keyquorum epoch commit"
-    if found["went_back"]:
-        yield f"{who}: it went back from epoch {found['went_back']}, and keeps these shares: keyquorum epoch commit with the statements of all parties, before keyquorum refresh-shares"
+    for name in found["went_back"]:
+        yield f"{who}: WENT BACK from epoch {name}, and keeps these shares: keyquorum epoch commit with the statements of all parties, before keyquorum refresh-shares"
     for line in found["contradictions"]:
         yield f"{who}: CORRUPT: {line}"
     for each in found["unerased"]:
@@ -92,14 +89,11 @@ def history(committee: Committee, party: int) -> list[Json]:
 
 
 def _open(committee: Committee) -> list[Change]:
-    """Of every party of this host the change that it proposed last, repaired, and the change that led to its epoch. One that was given up can be shown to others, too."""
+    """The recent changes of every party of this host, repaired. Those that ended can be shown to others, too."""
     found = []
     for party in committee.local_parties():
         Change.unfinished(committee, party)
-        last, current = Change.last(committee, party), Change.current(committee, party)
-        found += [change for change in (last, current) if change is not None]
-        if last is not None and current is not None and last.record.name == current.record.name:
-            found.pop()
+        found += Change.recent(committee, party)
     if not found:
         raise EpochError(f"{committee.folder}: no change of an epoch at the parties of this host: keyquorum epoch history has what there was")
     return found
@@ -107,23 +101,13 @@ def _open(committee: Committee) -> list[Change]:
 
 def _hear(committee: Committee, changes: Sequence[Change], files: Sequence[Path]) -> list[EpochError]:
     """Brings statements of files, and of the parties of this host, to all of them (a party that refused one may be in a later change by now); returns what was wrong with them, since one bad statement must not keep others from being heard."""
-    brought, errors = [(str(path), path.read_bytes()) for path in files], list[EpochError]()
-    for where, data in brought:
-        meant = [change for change in changes if change.record.name.encode() in data] or changes[:1]
-        errors += [error for change in meant if (error := _heard(change, data, where))]
+    brought = [(str(path), path.read_bytes()) for path in files]
+    errors = [error for where, data in brought for error in hear_all(changes, data, where)]
     here = [party for party in committee.parties if party.index in committee.local_parties()]
     for change in changes:
         others = [Change(committee, party.index, change.record) for party in here if party.fingerprint in change.record.roles.everybody]
-        errors += [error for other in others if (error := _heard(change, other.show(), "a party of this host"))]
+        errors += [error for other in others for error in hear_all([change], other.show(), "a party of this host")]
     return errors
-
-
-def _heard(change: Change, data: bytes, where: str) -> EpochError | None:
-    try:
-        change.hear(data, where)
-    except EpochError as error:
-        return error
-    return None
 
 
 def _carry_out(
@@ -141,7 +125,7 @@ def _carry_out(
         found.append({"party": _number(committee, change.me), "epoch": change.record.name, "stage": stage.value})
     errors += _hear(committee, changes, ())
     if output is not None:
-        write_atomically(output, max(changes, key=lambda change: change.record.number).show())
+        write_atomically(output, show_all(changes))
     if errors:
         raise errors[0]
     return found
@@ -189,7 +173,7 @@ def _erase(committee: Committee, files: Sequence[Path]) -> list[Json]:
     errors += _hear(committee, changes, ())
     if errors:
         raise errors[0]
-    ended = [change for change in changes if change.standing.stage not in DROPPED]
+    ended = [change for change in changes if change.standing.stage not in BACK]
     found = []
     for change in ended or changes:
         party = next(p.index for p in committee.parties if p.fingerprint == change.me)
@@ -210,7 +194,7 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
             continue
         first, *rest = status_lines(found)
         yield Finding(True, first)
-        yield from (Finding(False, line) for line in rest if any(word in line for word in ("UNFINISHED", "NOT ERASED", "CORRUPT")))
+        yield from (Finding(False, line) for line in rest if any(word in line for word in ("UNFINISHED", "WENT BACK", "NOT ERASED", "CORRUPT")))
         other = seen.setdefault(found["epoch"], party)
         if len(seen) > 1 and other == party:
             yield Finding(

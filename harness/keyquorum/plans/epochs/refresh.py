@@ -1,11 +1,11 @@
 """Refresh of shares among the same members: new shares of all keys, of which t do not fit to t of before. Public files, metadata and ciphertexts stay as they are.
 
-1. Every party checks alone that the committee can refresh, and that it holds each of its keys. The parties compare keys, epoch and holdings.
+1. Every party checks alone that the committee can refresh, and that it holds each of its keys. The parties show each other what they know of earlier changes, and compare keys, epoch and holdings.
 2. Seeds of shares of zero for sets of members, drawn in this session, which began after the refresh was asked for; the members compare them. Then all toss the name of the new epoch (``Source/mpc/src/handover.rs``).
 3. Every party adds shares of zero to its shares of every vector, locally, and stores the sums beside the old shares.
 4. The parties vote, commit and erase (:class:`.Change`). A party that fails before its vote refuses, and the old epoch goes on.
 
-Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rounds: 1 and 1 for comparisons, those of :meth:`Session.zero_shares`, 2 for the statements.
+Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rounds: 1 for earlier changes, 1 and 1 for comparisons, those of :meth:`Session.zero_shares`, 2 for the statements.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import comb
 from pathlib import Path
@@ -24,13 +24,13 @@ from keyquorum._engine import ShareFile, ZeroShares
 from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
-from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
+from keyquorum.parties.epochs.exchange import hear_all, show_all
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.pools import drop_pools
@@ -93,10 +93,10 @@ def refresh_job(context: PartyContext, job: Json) -> Json:
 def _refresh(context: PartyContext) -> Json:
     committee, party = context.committee, context.party
     check_members(committee)
+    settle(context)
     held, here = held_keys(committee, party), read_epoch(committee.party_folder(party))
     said = [here.number, here.name, {name: [info.digest.hex(), holding.to_json()] for name, (info, holding) in held.items()}]
     context.session.compare("keys and epoch of the committee", hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest())
-    confirm_epoch(context)
     with context.phase("seeds"):
         zeros: ZeroShares = context.session.zero_shares(committee.protocol, committee.threshold, context.seed)
     record = _record(committee, held, zeros.name.hex(), here.number + 1, here.name)
@@ -123,25 +123,17 @@ def _refresh(context: PartyContext) -> Json:
     return {"epoch": record.number, "name": record.name, "keys": sorted(held), "bytes_erased": erased}
 
 
-def confirm_epoch(context: PartyContext) -> None:
-    """Goes on only if this party has heard that all members committed the change that led to its epoch, from any of them. Afterwards it never goes back from that epoch, whatever becomes of the next one.
-    A wrong statement counts for nothing. Raises EpochError."""
-    current = Change.current(context.committee, context.party)
-    shown = context.session.all_gather(b"" if current is None else current.show())
-    if current is None:
-        return
-    hear_all(context, current, shown)
-    current.advance()
-    name, missing = current.record.name, current.uncommitted()
-    if missing:
-        raise EpochError(
-            f"party {context.party}: {len(missing)} of the members have not said that they committed epoch {name}, the first {missing[0][:16]}: "
-            "keyquorum epoch commit with their statements, then again"
-        )
-    if current.standing.stage not in (Stage.COMMITTED, Stage.ERASED):
-        raise EpochError(
-            f"party {context.party} is {current.standing.stage} in the change to epoch {name}: keyquorum epoch commit at all parties, then again"
-        )
+def settle(context: PartyContext) -> None:
+    """Takes what any party shows of the changes before, and goes on only if the end of each is settled here: then it stays what it is, whatever becomes of the next one. A wrong statement counts for nothing.
+    Raises EpochError."""
+    changes = Change.recent(context.committee, context.party)
+    shown = context.session.all_gather(show_all(changes))
+    for party, data in enumerate(shown):
+        if changes and party != context.party:
+            hear_all(changes, data, f"party {party}")
+    for change in changes:
+        change.advance()
+        change.check_settled()
 
 
 def _record(committee: Committee, held: Held, name: str, number: int, previous: str) -> Record:
@@ -212,22 +204,12 @@ def finish(context: PartyContext, change: Change) -> None:
     of this change, after all others were heard: a corrupt party does not keep honest votes unheard."""
     errors = list[EpochError]()
     for _ in range(2):
-        errors += hear_all(context, change, context.session.all_gather(change.show()))
+        for party, data in enumerate(context.session.all_gather(change.show())):
+            if party != context.party:
+                errors += hear_all([change], data, f"party {party}")
         change.advance()
     if errors:
         raise errors[0]
 
 
-def hear_all(context: PartyContext, change: Change, shown: Sequence[bytes]) -> list[EpochError]:
-    """Takes the statements that every party showed; returns what was wrong with them."""
-    errors = list[EpochError]()
-    for party, data in enumerate(shown):
-        if party != context.party:
-            try:
-                change.hear(data, f"party {party}")
-            except EpochError as error:
-                errors.append(error)
-    return errors
-
-
-__all__ = ["check_members", "check_refresh", "check_stored", "confirm_epoch", "held_keys", "refresh_job", "refresh_key"]
+__all__ = ["check_members", "check_refresh", "check_stored", "held_keys", "refresh_job", "refresh_key", "settle"]
