@@ -183,8 +183,11 @@ def test_a_key_is_published_whole_and_once(folder: Path) -> None:
 def test_a_failed_key_generation_leaves_nothing(folder: Path) -> None:
     """Neither files nor a claim; files without a key are not touched."""
     with pytest.raises(RuntimeError), NewKey(context(folder), "new") as new:
-        (new.folder / "share-0.kqs").write_bytes(b"half")
+        for name in ("share-0.kqs", ".tmp0a1b2c"):
+            (new.folder / name).write_bytes(b"half")
+            (folder / f"copy{name}").hardlink_to(new.folder / name)
         raise RuntimeError
+    assert [copy.read_bytes() for copy in folder.glob("copy*")] == [bytes(4)] * 2, "the bytes on the disk"
     assert not list((folder / "party-0" / "making").iterdir())
     lost = folder / "party-0" / "keys" / "lost"
     lost.mkdir()

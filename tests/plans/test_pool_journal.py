@@ -99,6 +99,29 @@ def test_torn_claims_blocked_a_claim_after_a_full_disk(tmp_path: Path, monkeypat
     assert first >= used
 
 
+USES: dict[str, Callable[[PoolStore], object]] = {
+    "used up": lambda store: (store.claim_items(Claim(4, ITEMS, "b", [])), store.give_up(ITEMS), store.remove_used()),
+    "not at all members": lambda store: store.keep(0),
+    "dropped": PoolStore.drop,
+}
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("use", USES)
+def test_items_that_go_are_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: str, full: bool) -> None:
+    """A second name of the file shows what is left on the disk. Where the disk takes no write, the file goes all the same."""
+    store = filled(tmp_path)
+    [chunk] = (tmp_path / "p").glob("chunk-*")
+    copy = tmp_path / "copy"
+    copy.hardlink_to(chunk)
+    with monkeypatch.context() as patched:
+        if full:
+            patched.setattr("keyquorum.parties.epochs.erasure._overwrite", lambda path: os.pread(-1, 1, 0))
+        USES[use](store)
+    assert not chunk.exists() and any(copy.read_bytes()) == full
+    store.close()
+
+
 def torn(folder: Path, cut: int, tail: bytes = b"") -> int:
     """A claim is made and handed out; then the file system loses the end of the journal (all but ``cut`` bytes of the line), and has
     ``tail`` there. Returns the first item that the pool hands out when it is opened for the second time."""

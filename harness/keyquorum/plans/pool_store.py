@@ -15,7 +15,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -208,11 +208,11 @@ class PoolStore:
         self._save()
 
     def drop(self) -> None:
-        """Gives all items up, and deletes the files. Takes no room on the disk."""
+        """Gives all items up, and erases the files. Takes no room on the disk."""
         self._forget()
         (self.folder / "pool.json").unlink(missing_ok=True)  # first: without it nothing of the rest counts
-        for path in [self._journal, *self.folder.glob("chunk-*.kqs")]:
-            path.unlink(missing_ok=True)
+        self._journal.unlink(missing_ok=True)
+        _erase(self.folder.glob("chunk-*.kqs"))
         self.id, self.chunks, self.claim, self.next = "", ChunkList(), Claim(0, 0, ""), 0
         self._unwritable = ""
 
@@ -248,11 +248,11 @@ class PoolStore:
         require_disk(f"a pool of {count:,} items more", size, self.folder)
 
     def discard(self, chunk: Chunk) -> None:
-        """Deletes a chunk that does not count."""
-        self._path(chunk.id).unlink(missing_ok=True)
+        """Erases a chunk that does not count, or not any more."""
+        _erase([self._path(chunk.id)])
 
     def add(self, chunk: Chunk) -> None:
-        """Counts a stored chunk, once every member has stored it. If the disk does not take the list, the chunk does not count here, and is deleted."""
+        """Counts a stored chunk, once every member has stored it. If the disk does not take the list, the chunk does not count here, and is erased."""
         before = self.chunks.number
         self.chunks.add(chunk)
         try:
@@ -270,9 +270,7 @@ class PoolStore:
         if taken:
             self._save()
         named = {self._path(c.id).name for c in self.chunks.listed}
-        for path in self.folder.glob("chunk-*.kqs"):
-            if path.name not in named:
-                path.unlink(missing_ok=True)
+        _erase(path for path in self.folder.glob("chunk-*.kqs") if path.name not in named)
 
     # -- use ----------------------------------------------------------------------------------------------------------
 
@@ -393,9 +391,17 @@ class PoolStore:
             self._cached = None
 
     def remove_used(self) -> None:
-        """Deletes the files of chunks that are used up. The list on the disk leaves them out when it is written next; until then who opens the pool finds them used up."""
+        """Erases the files of chunks that are used up. The list on the disk leaves them out when it is written next; until then who opens the pool finds them used up."""
         for chunk in self.chunks.forget(self.next):
             self.discard(chunk)
+
+
+def _erase(paths: Iterable[Path]) -> None:
+    """Erases files of items. Where the disk takes no write, as a full one that copies what changes, it removes them: no pool must stay for that."""
+    for path in sorted(paths):
+        with suppress(OSError):
+            erase_files([path])
+        path.unlink(missing_ok=True)
 
 
 def _unwritable(journal: Path, error: BaseException) -> str:
@@ -506,7 +512,7 @@ def drop_pool(folder: Path) -> None:
     lock = _locked(folder)
     try:
         (folder / "pool.json").unlink(missing_ok=True)  # first: without it nothing of the rest counts
-        erase_files(sorted(folder.glob("chunk-*")))
+        _erase([*folder.glob("chunk-*"), *folder.glob(".tmp*")])
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)

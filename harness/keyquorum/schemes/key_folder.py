@@ -11,7 +11,6 @@ import io
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -32,6 +31,7 @@ from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.epochs.erasure import erase_folder
 from keyquorum.parties.epochs.record import read_epoch
 from keyquorum.schemes import scheme_named
 from keyquorum.schemes.holding import Holding, holding_of
@@ -195,7 +195,7 @@ class NewKey:
     """The name of a key that is being made, claimed at this party before any work: of two runs one gets it. ``folder``: where the key's files
     are written; :meth:`publish` moves it to its place, whole or not at all.
 
-    The claim is a lock that names its holder (:class:`FileLock`): the claim of a dead process is nobody's. What such a process left is removed
+    The claim is a lock that names its holder (:class:`FileLock`): the claim of a dead process is nobody's. What such a process left is erased
     once all parties have claimed the name, so that none of them has the key.
     """
 
@@ -214,7 +214,7 @@ class NewKey:
             self._check_free()
             self._session.compare("name of the new key", hashlib.sha256(self._key.encode()).digest())
             if self._making.exists():
-                shutil.rmtree(self._making)
+                erase_folder(self._making)
             self.folder.mkdir(parents=True, mode=0o700)
         except BaseException:
             self._end()
@@ -242,7 +242,8 @@ class NewKey:
     def __exit__(self, *_: object) -> None:
         # A finished key stays: other parties may have theirs in its place.
         if self.folder.exists() and not holds_a_key(self.folder):
-            shutil.rmtree(self.folder, ignore_errors=True)
+            with suppress(OSError):  # who makes a key of this name erases what is left
+                erase_folder(self.folder)
         self._end()
 
     def _end(self) -> None:

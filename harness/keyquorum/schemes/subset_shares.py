@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import ShareVector
-from keyquorum.model.committee import Committee, sync_folder, write_atomically
+from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.subset import SUBSET_PROTOCOL, Subset, numbers_text
+from keyquorum.parties.epochs.erasure import erase_files
 from keyquorum.schemes import scheme_of, schemes
 from keyquorum.schemes.base import AnyScheme
 from keyquorum.sharing.numbers import kind_of
@@ -140,18 +141,16 @@ def write_vectors(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: in
 
 
 def publish(folder: Path, info: KeyInfo, sharing: SubsetSharing) -> None:
-    """From now on the sharing counts, in place of an older one, whose files are removed."""
+    """From now on the sharing counts, in place of an older one, whose files are erased."""
     write_atomically(shares_in(folder) / SUBSETS, json.dumps(vars(sharing)).encode() + b"\n", 0o600)
     remove_others(folder, sharing)
 
 
 def remove_others(folder: Path, sharing: SubsetSharing | None) -> None:
-    """Removes files of sharings that do not count."""
+    """Erases files of sharings that do not count."""
     folder = shares_in(folder)
     kept = set() if sharing is None else {path for path in folder.glob("lisss-*.kqs") if path.stem.endswith(f"-{sharing.id}")}
-    for path in set(folder.glob("lisss-*.kqs")) - kept:
-        path.unlink()
-    sync_folder(folder)
+    erase_files(sorted(set(folder.glob("lisss-*.kqs")) - kept))
 
 
 def remove_unpublished(folder: Path, info: KeyInfo) -> None:

@@ -25,6 +25,7 @@ from keyquorum.plans.epochs.refresh import check_stored, wipe_bytes
 from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.subset_shares import remove_others
 
 from tests.parties.epochs.changes import NEW, Killed, bytes_below, committee_of, prepare, record_of, talk
 from tests.plans.test_refresh import refreshed, run, secrets, with_keys, words_of
@@ -183,6 +184,13 @@ def test_pools_of_another_epoch_are_listed_and_overwritten_and_others_stay(tmp_p
     assert said == [f"party 0: NOT ERASED: the pool {place} is of another epoch: keyquorum epoch erase" for place in places]
     api.epoch_erase(committee)
     assert _chunks(committee) == new and not list(committee.folder.rglob("before"))
+
+
+def test_shares_for_subsets_that_are_replaced_are_overwritten(tmp_path: Path) -> None:
+    folder = committee_of(tmp_path).key_folder(0, "k")
+    (tmp_path / "copy").hardlink_to(folder / "lisss-0-1.kqs")
+    remove_others(folder, None)
+    assert not list(folder.glob("lisss-*")) and not any((tmp_path / "copy").read_bytes())
 
 
 def test_copies_of_shares_are_wiped_also_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

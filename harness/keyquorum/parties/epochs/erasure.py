@@ -1,4 +1,4 @@
-"""Erasure of old shares: overwritten, synced, unlinked, the folder synced; then listed again.
+"""Erasure of old shares, and of others that nobody needs any more: overwritten, synced, unlinked, the folder synced; then listed again.
 
 On SSDs, file systems that journal or copy, snapshots and backups this promises nothing against somebody who images the device: the bytes may be elsewhere on it.
 """
@@ -6,6 +6,7 @@ On SSDs, file systems that journal or copy, snapshots and backups this promises 
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -71,6 +72,13 @@ def erase_files(paths: Iterable[Path]) -> int:
     return total
 
 
+def erase_folder(folder: Path) -> None:
+    """Erases the share files below a folder, also what a crash left of one, and removes the folder with all else, which is public. May be repeated after a crash."""
+    found = (path for pattern in ("*.kqs", ".tmp*") for path in sorted(folder.rglob(pattern)))
+    erase_files(path for path in found if path.is_file() or path.is_symlink())
+    shutil.rmtree(folder)
+
+
 def remove_empty(party_folder: Path, keys: Iterable[str], keep: str) -> None:
     """Removes folders of shares of other epochs than ``keep`` that are empty."""
     for key in keys:
@@ -82,13 +90,18 @@ def remove_empty(party_folder: Path, keys: Iterable[str], keep: str) -> None:
 def _erase(path: Path) -> int:
     size = 0
     if not path.is_symlink():
-        with path.open("r+b") as file:
-            size = os.fstat(file.fileno()).st_size
-            for at in range(0, size, _PIECE):
-                file.write(bytes(min(_PIECE, size - at)))
-            file.flush()
-            os.fsync(file.fileno())
+        size = _overwrite(path)
         reached("erase/overwritten")
     path.unlink()
     sync_folder(path.parent)
+    return size
+
+
+def _overwrite(path: Path) -> int:
+    with path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        for at in range(0, size, _PIECE):
+            file.write(bytes(min(_PIECE, size - at)))
+        file.flush()
+        os.fsync(file.fileno())
     return size

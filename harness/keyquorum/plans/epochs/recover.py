@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import comb
@@ -32,7 +31,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
-from keyquorum.parties.epochs.erasure import erase_files
+from keyquorum.parties.epochs.erasure import erase_folder
 from keyquorum.parties.epochs.restore import public_records, restore
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
@@ -408,8 +407,7 @@ def _label(held: Holding, key: str, index: int) -> bytes:
 def _clear(making: Path) -> None:
     """Erases what a run that was cut off left."""
     if making.is_dir():
-        erase_files(path for path in sorted(making.rglob("*.kqs")) if path.is_file())
-        shutil.rmtree(making)
+        erase_folder(making)
         with suppress(OSError):  # another key is being made
             making.parent.rmdir()
 
