@@ -41,8 +41,9 @@ def _seen(said: dict[str, Said]) -> Seen:
     def of(stage: Stage) -> frozenset[str]:
         return frozenset(who for who, all_of in said.items() if any(kind == stage for kind, _ in all_of))
 
-    frozen = {who: lost for who, all_of in said.items() for kind, lost in all_of if kind == Stage.FROZEN}
+    frozen = {who: frozenset(lost for kind, lost in all_of if kind == Stage.FROZEN) for who, all_of in said.items()}
     direct = frozenset(who for who, all_of in said.items() if (Stage.COMMITTED, frozenset()) in all_of)
+    frozen = {who: named for who, named in frozen.items() if named}
     return Seen(of(Stage.VOTED), of(Stage.REFUSED), frozen, of(Stage.THAWED), of(Stage.COMMITTED), direct, of(Stage.GIVEN_UP))
 
 

@@ -77,7 +77,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a participant signed. ``lost``: whom it named when it froze; it freezes at most once, and what it signed then is never taken back."""
+    """What a participant signed. ``lost``: whom it named when it froze last. When more are lost it names them as well; what it signed before is never taken back."""
 
     stage: Stage = Stage.WAITING
     lost: frozenset[Who] = NOBODY
@@ -87,11 +87,11 @@ class Standing:
 class Seen:
     """What a participant has seen signed by all participants, itself included. A statement is for ever: who thawed is still among the ``frozen``.
 
-    ``frozen``: whom each one named as lost. ``committed``: who committed; ``direct``: who did without being frozen before, so that it never was."""
+    ``frozen``: whom each one named as lost, each time. ``committed``: who committed; ``direct``: who did without being frozen before, so that it never was."""
 
     voted: frozenset[Who] = NOBODY
     refused: frozenset[Who] = NOBODY
-    frozen: Mapping[Who, frozenset[Who]] = field(default_factory=dict)
+    frozen: Mapping[Who, frozenset[frozenset[Who]]] = field(default_factory=dict)
     thawed: frozenset[Who] = NOBODY
     committed: frozenset[Who] = NOBODY
     direct: frozenset[Who] = NOBODY
@@ -113,8 +113,8 @@ def may_name(roles: Roles, who: Who, lost: frozenset[Who]) -> bool:
 
 def is_given_up(roles: Roles, seen: Seen) -> bool:
     """Whether the change cannot succeed: somebody refused, or all but the lost ones have frozen for the same ones. That somebody says it gave up proves nothing alone."""
-    frozen = {who: lost for who, lost in seen.frozen.items() if may_name(roles, who, lost)}
-    return bool(seen.refused) or any(all(frozen.get(who) == lost for who in roles.everybody - lost) for lost in set(frozen.values()))
+    frozen = {(who, lost) for who, named in seen.frozen.items() for lost in named if may_name(roles, who, lost)}
+    return bool(seen.refused) or any(all((who, lost) in frozen for who in roles.everybody - lost) for _, lost in frozen)
 
 
 def may_freeze(roles: Roles, seen: Seen, lost: frozenset[Who]) -> bool:
@@ -191,14 +191,16 @@ def refuse(roles: Roles, me: Who, mine: Standing) -> Standing:
 
 
 def freeze(roles: Roles, me: Who, mine: Standing, seen: Seen, lost: frozenset[Who]) -> Standing:
-    """The standing after the order to give up without the lost ones. A new member that has not voted refuses. Raises EpochError."""
+    """The standing after the order to give up without the lost ones. A new member that has not voted refuses; a frozen one that names more lost ones freezes for all of them. Raises EpochError."""
     if not lost or not lost < roles.everybody:
         raise EpochError("name at least one lost participant of the change, and not all of them")
     if me in lost:
         raise EpochError("this party is among the lost ones: leave it out, or run the command at the others")
     if mine.stage == Stage.WAITING and me in roles.new:
         return refuse(roles, me, mine)
-    if mine.stage not in (Stage.WAITING, Stage.VOTED):
+    if mine.stage == Stage.FROZEN and not mine.lost < lost:
+        raise EpochError("this party named lost parties already: name all of these again, and those that are lost since")
+    if mine.stage not in (Stage.WAITING, Stage.VOTED, Stage.FROZEN):
         raise EpochError(f"this party has {mine.stage} already: keyquorum epoch status says what follows")
     if not may_name(roles, me, lost):
         raise EpochError(f"{len(lost)} lost participants are more than a committee tolerates, so the others cannot give up: bring one of them back")

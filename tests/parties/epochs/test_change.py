@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError
 from keyquorum.parties.epochs import Change, Record, read_epoch
@@ -86,6 +87,30 @@ def test_a_lost_party_is_given_up(committee: Committee) -> None:
     b.give_up(named)
     assert talk([a, b]) == ["given-up", "given-up"] and bytes_below(committee.folder, NEW) == 1
     assert talk([lost, b]) == ["given-up", "given-up"] and bytes_below(committee.folder, NEW) == 0
+
+
+def test_a_party_that_is_lost_later_is_named_as_well(tmp_path: Path) -> None:
+    """Of five with t = 2. Until all that are left have named both, nobody gives up."""
+    committee = api.init(tmp_path / "five", 5, "shamir")
+    for party in range(5):
+        committee.key_folder(party, "k").mkdir(parents=True)
+    record = record_of(committee)
+    a, b, c, second, first = (prepare(committee, party, record) for party in range(5))
+    for change in (a, b, second):
+        change.give_up([first.me])
+    assert talk([a, b]) == ["frozen", "frozen"]
+    with pytest.raises(EpochError, match="named lost parties already: name all of these again"):
+        a.give_up([second.me])
+    both = [first.me, second.me]
+    for change in (a, c):
+        change.give_up(both)
+    assert talk([a, b, c]) == ["frozen"] * 3
+    again = Change.unfinished(committee, 0)
+    assert again is not None and again.standing.lost == frozenset(both) and not again.contradictions()
+    with pytest.raises(EpochError, match="3 lost participants are more than a committee tolerates"):
+        again.give_up([*both, c.me])
+    b.give_up(both)
+    assert talk([again, b, c]) == ["given-up"] * 3 and talk([second, first, again]) == ["given-up"] * 3
 
 
 def test_who_committed_and_was_declared_lost_goes_back(committee: Committee) -> None:

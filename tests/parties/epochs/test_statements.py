@@ -91,6 +91,7 @@ def test_a_vote_replayed_from_another_change_is_refused(tmp_path: Path) -> None:
         ((Stage.FROZEN, (0,)), (Stage.FROZEN, (2,))),
         ((Stage.FROZEN, (0,)), (Stage.COMMITTED, ())),
         ((Stage.COMMITTED, ()), (Stage.REFUSED, ())),
+        ((Stage.THAWED, (0,)), (Stage.FROZEN, (2,))),
         ((Stage.GIVEN_UP, ()), (Stage.COMMITTED, ())),
         ((Stage.GONE_BACK, ()), (Stage.GIVEN_UP, ())),
     ],

@@ -270,8 +270,7 @@ class Change:
 
     def _hear(self, data: Json, where: str) -> None:
         statement = checked(self.record, data, where)
-        known = self._statements.get(statement.who, statement.stage)
-        if known is not None and known.lost == statement.lost:
+        if self._statements.knows(statement):
             return
         if statement.who == self.me:
             raise EpochError(

@@ -50,11 +50,13 @@ def restore(committee: Committee, party: int, records: Sequence[str], shown: Map
         raise EpochError(f"the records that the helpers sent do not lead to epoch {record.name}: run the same version everywhere")
     statements = _heard(record, shown, me)
     votes = statements.votes()
-    own = [said for stage in _ORDER if (said := statements.get(me, stage)) is not None]
+    own = sorted(
+        (said for said in statements if said.who == me and said.stage in _ORDER), key=lambda said: (_ORDER.index(said.stage), len(said.lost))
+    )
     if votes is None:
         raise EpochError(f"not all members voted for epoch {record.name}, as far as the helpers show: keyquorum epoch commit at theirs, then again")
     standing = _decided(record, me, own, statements)
-    if statements.get(me, Stage.REFUSED) is not None or standing.stage not in (Stage.COMMITTED, Stage.ERASED):
+    if me in statements.of(Stage.REFUSED) or standing.stage not in (Stage.COMMITTED, Stage.ERASED):
         raise EpochError(
             f"by what the helpers show, party {party} would be {standing.stage} in the change to epoch {record.name}: keyquorum epoch commit at theirs, or name other helpers with --from"
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from keyquorum.model.epoch import NOBODY, Seen, Stage, Standing, Who, may_name
+from keyquorum.model.epoch import Seen, Stage, Standing, Who, may_name
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, is_hex, json_loads
 from keyquorum.parties import signatures
@@ -77,13 +77,19 @@ def checked(record: Record, data: Json, where: str) -> Statement:
 
 
 def _excluded(one: Statement, other: Statement) -> bool:
-    """Whether an honest participant never signs both: another end, or a commit that hides that it was frozen."""
+    """Whether an honest participant never signs both: another end, or others that it named as lost."""
     pair = {one.stage, other.stage}
     return (
         (Stage.REFUSED in pair and bool(pair & _AFTER_A_VOTE))
         or (Stage.GIVEN_UP in pair and bool(pair & _AFTER_A_COMMIT))
-        or (pair <= {Stage.FROZEN, Stage.THAWED, Stage.COMMITTED} and one.lost != other.lost)
+        or (pair <= {Stage.FROZEN, Stage.THAWED, Stage.COMMITTED} and not _follows(one, other) and not _follows(other, one))
     )
+
+
+def _follows(before: Statement, after: Statement) -> bool:
+    """Whether a participant may sign the second one later, by whom both name as lost: it may freeze for more, and what follows names the same as it did last."""
+    first, last = set(before.lost), set(after.lost)
+    return first <= last if before.stage == Stage.FROZEN else first == last and after.stage != Stage.FROZEN
 
 
 def _contradiction(one: Statement, other: Statement) -> str:
@@ -92,8 +98,7 @@ def _contradiction(one: Statement, other: Statement) -> str:
 
 def standing_after(before: Standing, said: Statement) -> Standing:
     """The standing of a participant that has signed one more statement."""
-    lost = before.lost or (frozenset(said.lost) if said.stage == Stage.FROZEN else NOBODY)
-    return Standing(said.stage, lost)
+    return Standing(said.stage, frozenset(said.lost) if said.stage == Stage.FROZEN else before.lost)
 
 
 class Statements:
@@ -101,13 +106,17 @@ class Statements:
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self._said: dict[tuple[Who, Stage], Statement] = {}
+        self._said: dict[tuple[Who, Stage, tuple[Who, ...]], Statement] = {}
 
     def __iter__(self) -> Iterator[Statement]:
         return iter(self._said.values())
 
+    def knows(self, statement: Statement) -> bool:
+        """Whether there is this statement, by another signature perhaps."""
+        return (statement.who, statement.stage, statement.lost) in self._said
+
     def add(self, statement: Statement) -> bool:
-        """Adds a checked statement; whether it is new. Raises EpochError for one that no participant may sign, and for a second one of a kind that names others as lost; the first one stays."""
+        """Adds a checked statement; whether it is new. Raises EpochError for one that no participant may sign, and for a second one of a kind that excludes the first, which stays."""
         who, stage = statement.who, statement.stage
         if stage == Stage.VOTED and who not in self.record.roles.new:
             raise EpochError(f"{who[:16]} voted, and is not a member of the new committee: its vote does not count")
@@ -115,12 +124,12 @@ class Statements:
             raise EpochError(
                 f"{who[:16]} named {len(statement.lost)} parties as lost, itself or too many: this counts for nothing; see what became of it"
             )
-        known = self._said.get((who, stage))
-        if known is not None and known.lost == statement.lost:
+        if self.knows(statement):
             return False
-        if known is not None:
-            raise EpochError(_contradiction(known, statement))
-        self._said[who, stage] = statement
+        for known in self:
+            if (known.who, known.stage) == (who, stage) and (stage != Stage.FROZEN or _excluded(known, statement)):
+                raise EpochError(_contradiction(known, statement))
+        self._said[who, stage, statement.lost] = statement
         return True
 
     def contradictions(self) -> list[str]:
@@ -133,28 +142,22 @@ class Statements:
 
     def of(self, stage: Stage) -> frozenset[Who]:
         """Who made this statement."""
-        return frozenset(who for who, said in self._said if said == stage)
-
-    def get(self, who: Who, stage: Stage) -> Statement | None:
-        """A participant's statement, if there is one."""
-        return self._said.get((who, stage))
+        return frozenset(said.who for said in self if said.stage == stage)
 
     @property
     def seen(self) -> Seen:
         """The same for the state machine."""
-        frozen = {who: frozenset(s.lost) for (who, stage), s in self._said.items() if stage == Stage.FROZEN}
-        committed = {who: s for (who, stage), s in self._said.items() if stage == Stage.COMMITTED}
-        direct = frozenset(who for who, s in committed.items() if not s.lost)
-        return Seen(
-            self.of(Stage.VOTED), self.of(Stage.REFUSED), frozen, self.of(Stage.THAWED), frozenset(committed), direct, self.of(Stage.GIVEN_UP)
-        )
+        frozen = {who: frozenset(frozenset(s.lost) for s in self if (s.who, s.stage) == (who, Stage.FROZEN)) for who in self.of(Stage.FROZEN)}
+        direct = frozenset(s.who for s in self if s.stage == Stage.COMMITTED and not s.lost)
+        of = self.of
+        return Seen(of(Stage.VOTED), of(Stage.REFUSED), frozen, of(Stage.THAWED), of(Stage.COMMITTED), direct, of(Stage.GIVEN_UP))
 
     def votes(self) -> bytes | None:
         """The file ``epochs/E.votes``, with the votes of all new members in their order; None while one is missing."""
-        found = [self.get(who, Stage.VOTED) for who in self.record.new["parties"]]
-        votes = [vote.to_json() for vote in found if vote is not None]
-        if len(votes) < len(found):
+        found = {vote.who: vote.to_json() for vote in self if vote.stage == Stage.VOTED}
+        if found.keys() < self.record.roles.new:
             return None
+        votes = [found[who] for who in self.record.new["parties"]]
         return json.dumps({"format": FORMAT, "record": self.record.digest, "votes": votes}, indent=1).encode() + b"\n"
 
 

@@ -146,12 +146,13 @@ def commit(committee: Committee, files: Sequence[Path] = (), output: Path | None
 
 
 def give_up(committee: Committee, lost: Sequence[int], files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:
-    """Freezes the parties of this host, since ``lost`` never return. When all others are frozen, the change is given up. Raises EpochError where the rules forbid it,
+    """Freezes the parties of this host, since ``lost`` never return; once more when more are lost. When all others are frozen, the change is given up. Raises EpochError where the rules forbid it,
     and what :func:`commit` raises."""
     named = frozenset(committee.parties[committee.index_of(number)].fingerprint for number in lost)
 
     def step(change: Change) -> None:
-        if change.me not in named and change.standing.stage in (Stage.WAITING, Stage.VOTED):
+        frozen = change.standing.stage == Stage.FROZEN and not named <= change.standing.lost
+        if change.me not in named and (frozen or change.standing.stage in (Stage.WAITING, Stage.VOTED)):
             change.give_up(named)
 
     with orders_alone(committee, "epoch give-up"):
