@@ -27,9 +27,17 @@ def test_a_bad_statement_of_party_0_does_not_keep_others_unheard(tmp_path: Path)
     assert mine.missing() == [committee.parties[0].fingerprint]
 
 
-def _settle(committee: Committee, party: int, shown: list[bytes]) -> None:
-    context: Any = SimpleNamespace(session=SimpleNamespace(all_gather=lambda data: shown), party=party, committee=committee)
+def _settle(committee: Committee, party: int, shown: list[bytes], asked: str = "") -> list[bytes]:
+    """What the party asked for, and what it showed, where another one asks for the change of this name."""
+    answers, said = iter([[asked.encode()] * 3, shown]), list[bytes]()
+
+    def all_gather(data: bytes) -> list[bytes]:
+        said.append(data)
+        return next(answers)
+
+    context: Any = SimpleNamespace(session=SimpleNamespace(all_gather=all_gather), party=party, committee=committee)
     settle(context)
+    return said
 
 
 def test_no_further_change_begins_before_all_are_known_to_have_committed(tmp_path: Path) -> None:
@@ -69,7 +77,8 @@ def test_who_went_back_hears_of_the_end_in_the_next_refresh(tmp_path: Path) -> N
     assert status(committee, 2)["went_back"] == [record.name]
     assert any(not line.ok and "WENT BACK" in line.text for line in examine_epochs(committee, [2]))
     first.hear(second.show())
-    assert first.advance() == "given-up"
-    _settle(committee, 2, [b"{}\n" + first.show(), second.show(), b""])
+    assert first.advance() == "given-up" and _settle(committee, 0, [b""] * 3) == [b"", b""]
+    assert _settle(committee, 0, [b""] * 3, record.name) == [b"", first.show() + b"\n"]
+    assert _settle(committee, 2, [b"{}\n" + first.show(), second.show(), b""])[0] == record.name.encode()
     assert status(committee, 2)["went_back"] == [] and not status(committee, 2)["unerased"]
     prepare(committee, 2, record_of(committee))

@@ -5,7 +5,7 @@
 3. Every party adds shares of zero to its shares of every vector, locally, and stores the sums beside the old shares.
 4. The parties vote, commit and erase (:class:`.Change`). A party that fails before its vote refuses, and the old epoch goes on.
 
-Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rounds: 1 for earlier changes, 1 and 1 for comparisons, those of :meth:`Session.zero_shares`, 2 for the statements.
+Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rounds: 2 for earlier changes, 1 and 1 for comparisons, those of :meth:`Session.zero_shares`, 2 for the statements.
 """
 
 from __future__ import annotations
@@ -127,13 +127,16 @@ def settle(context: PartyContext) -> None:
     """Takes what any party shows of the changes before, and goes on only if the end of each is settled here: then it stays what it is, whatever becomes of the next one. A wrong statement counts for nothing.
     Raises EpochError."""
     changes = Change.recent(context.committee, context.party)
-    shown = context.session.all_gather(show_all(changes))
+    mine = next((change for change in changes if not change.settled), None)  # there is one at most
+    asked = context.session.all_gather(b"" if mine is None else mine.record.name.encode())
+    shown = context.session.all_gather(show_all(change for change in changes if change.record.name.encode() in asked))
+    if mine is None:
+        return
     for party, data in enumerate(shown):
-        if changes and party != context.party:
-            hear_all(changes, data, f"party {party}")
-    for change in changes:
-        change.advance()
-        change.check_settled()
+        if party != context.party:
+            hear_all([mine], data, f"party {party}")
+    mine.advance()
+    mine.check_settled()
 
 
 def _record(committee: Committee, held: Held, name: str, number: int, previous: str) -> Record:
