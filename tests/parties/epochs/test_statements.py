@@ -107,6 +107,16 @@ def test_who_contradicts_itself_is_named(tmp_path: Path, first: Any, second: Any
     assert read_epoch(change.party_folder).number == 0
 
 
+@pytest.mark.parametrize("stage", [Stage.VOTED, Stage.REFUSED])
+def test_who_votes_names_nobody_as_lost(tmp_path: Path, stage: Stage) -> None:
+    """Else the votes of a change have other bytes at each party."""
+    committee = committee_of(tmp_path)
+    change = prepare(committee, 0, record_of(committee))
+    said = signed(change.record, committee.identity_path(1), stage, [committee.parties[2].fingerprint])
+    with pytest.raises(EpochError, match="not a statement"):
+        change.hear(json.dumps({"epoch": change.record.name, "statements": [said.to_json()]}).encode())
+
+
 def test_that_somebody_gave_up_proves_nothing_alone(tmp_path: Path) -> None:
     committee = committee_of(tmp_path)
     changes = [prepare(committee, party, record) for party, record in enumerate([record_of(committee)] * 3)]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError
 from keyquorum.parties.epochs import Change
@@ -20,11 +21,33 @@ def test_a_bad_statement_of_party_0_does_not_keep_others_unheard(tmp_path: Path)
     committee = committee_of(tmp_path)
     record = record_of(committee)
     _, mine, other = (prepare(committee, party, record) for party in range(3))
-    session = SimpleNamespace(all_gather=lambda data: [b"{}", data, other.show()])
-    context: Any = SimpleNamespace(session=session, party=1)
-    with pytest.raises(EpochError, match="party 0: not statements"):
-        finish(context, mine)
+    said: list[bytes | None] = [b"{}", None, other.show()]
+    with pytest.raises(EpochError, match=r"party 0: not statements .* keyquorum epoch commit at all parties"):
+        finish(_context(committee, 1, said), mine)
     assert mine.missing() == [committee.parties[0].fingerprint]
+
+
+def test_a_party_that_is_silent_does_not_keep_others_unheard(tmp_path: Path) -> None:
+    committee = committee_of(tmp_path)
+    record = record_of(committee)
+    first, mine, other = (prepare(committee, party, record) for party in range(3))
+    other.hear(first.show())
+    said: list[bytes | None] = [None, None, other.show()]
+    with pytest.raises(EpochError, match=r"party 0 is silent; the change to epoch .* keyquorum epoch commit at all parties"):
+        finish(_context(committee, 1, said), mine)
+    assert mine.standing.stage == "committed"
+
+
+def _context(committee: Committee, party: int, said: list[bytes | None]) -> Any:
+    """A session in which others say this, or are silent."""
+
+    def recv(frm: int, most: int) -> bytes:
+        data = said[frm]
+        if data is None:
+            raise EngineError(f"party {frm} is silent")
+        return data
+
+    return SimpleNamespace(session=SimpleNamespace(send=lambda to, data: None, recv=recv), party=party, committee=committee)
 
 
 def _settle(committee: Committee, party: int, shown: list[bytes], asked: str = "") -> list[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,10 +11,10 @@ from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError
 from keyquorum.parties.doctor import Finding
-from keyquorum.parties.epochs import Change
+from keyquorum.parties.epochs import Change, erasure
 from keyquorum.plans.epochs.orders import examine_epochs
 
-from tests.parties.epochs.changes import OLD, bytes_below, committee_of, prepare, record_of
+from tests.parties.epochs.changes import OLD, bytes_below, committee_of, prepare, record_of, talk
 
 
 def _hosts(folder: Path) -> list[Committee]:
@@ -70,6 +71,37 @@ def test_two_hosts_give_up_a_lost_third(tmp_path: Path) -> None:
     assert api.epoch_commit(hosts[0], files[1:])[0]["stage"] == "given-up"
     assert api.epoch_commit(hosts[2], files)[0]["stage"] == "given-up"
     assert all(api.epoch_status(host)[0]["number"] == 0 and bytes_below(host.folder, OLD) == 3 for host in hosts)
+
+
+def test_a_vote_that_comes_with_the_order_to_give_up_ends_the_change(tmp_path: Path) -> None:
+    hosts = _hosts(tmp_path)
+    files = [tmp_path / f"{i}.json" for i in range(3)]
+    for number, host in enumerate(hosts):
+        api.epoch_commit(host, output=files[number])
+    with pytest.raises(EpochError, match="the votes of the lost parties are here"):
+        api.epoch_give_up(hosts[1], [2], files[2:], files[1])
+    assert api.epoch_give_up(hosts[0], [2], files[1:])[0]["stage"] == "committed"
+    assert len(json.loads(files[1].read_text())["statements"]) == 2, "written all the same"
+
+
+def test_one_file_that_cannot_be_erased_keeps_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of this party nor of another one; the error names it, and the order may be repeated."""
+    committee = committee_of(tmp_path)
+    record = record_of(committee)
+    assert talk([prepare(committee, party, record) for party in range(3)]) == ["committed"] * 3
+    stuck, overwrite = committee.key_folder(0, "k") / "lisss-0-1.kqs", erasure._overwrite
+
+    def fails(path: Path) -> int:
+        if path == stuck:
+            raise PermissionError(13, "Permission denied")
+        return overwrite(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(erasure, "_overwrite", fails)
+        with pytest.raises(EpochError, match=r"lisss-0-1\.kqs: not erased \(Permission denied\), and all others are"):
+            api.epoch_erase(committee)
+    assert stuck.read_bytes() == OLD and bytes_below(committee.folder, OLD) == 1
+    assert len(api.epoch_erase(committee)) == 3 and bytes_below(committee.folder, OLD) == 0
 
 
 def test_a_host_shows_all_changes_of_which_others_may_not_know_the_end(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -228,10 +229,11 @@ def test_helpers_that_hold_other_keys_are_refused(tmp_path: Path) -> None:
         ("shamir", 5, [0, 1, 2], "name other parties than 0"),
         ("shamir", 5, [1, 1, 2], "each once"),
         ("shamir", 5, [1, 2, 5], "name other parties than 0 of 0 to 4"),
+        ("shamir", 5, [1, "2", [3]], r"helpers \[1, '2', \[3\]\]: name other parties than 0"),
         ("shamir", 11, None, "sets with a seed in common, above 130: name fewer with --from, at least 6"),
     ],
 )
-def test_what_is_refused(protocol: str, parties: int, helpers: list[int] | None, said: str) -> None:
+def test_what_is_refused(protocol: str, parties: int, helpers: Any, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
         api.recover_job(api.in_process_committee(parties, protocol), 0, helpers)
 

@@ -326,7 +326,12 @@ class Change:
     def erase(self, also: Sequence[Path] = ()) -> int:
         """Erases the old shares, and files that the caller names, after all new members have committed; returns the number of bytes. Raises EpochError before."""
         after = self.check_erasable()
-        total = erase_files([*also, *self.old_files()])
+        try:
+            total = erase_files([*also, *self.old_files()])
+        except OSError as error:
+            raise EpochError(
+                f"{error.filename}: not erased ({error.strerror}), and all others are: mend that, and run keyquorum epoch erase again"
+            ) from None
         remove_empty(self.party_folder, self.record.keys, self.record.name)
         missed = list(self.old_files())
         if missed:

@@ -64,11 +64,18 @@ def unerased(party_folder: Path, keys: Mapping[str, Json], keep: frozenset[str])
 
 
 def erase_files(paths: Iterable[Path]) -> int:
-    """Erases files, returns the number of bytes. May be repeated after a crash."""
-    total = 0
+    """Erases files, returns the number of bytes. One that is gone counts as erased. May be repeated after a crash. Raises an OSError of the first that cannot be erased after all others are."""
+    total, errors = 0, list[OSError]()
     for path in paths:
-        total += _erase(path)
+        try:
+            total += _erase(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            errors.append(OSError(error.errno, error.strerror, str(path)))
         reached("erase/unlinked")
+    if errors:
+        raise errors[0]
     return total
 
 

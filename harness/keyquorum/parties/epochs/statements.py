@@ -18,6 +18,8 @@ SIGNED = (Stage.VOTED, Stage.REFUSED, Stage.FROZEN, Stage.THAWED, Stage.COMMITTE
 """Stages that a participant signs."""
 _CERTIFICATE_DIGITS = 1 << 14
 """Most hexadecimal digits of a certificate."""
+_NAME_NOBODY = {Stage.VOTED, Stage.REFUSED}
+"""Statements of a participant that never froze before."""
 _AFTER_A_COMMIT = {Stage.COMMITTED, Stage.GONE_BACK}
 """Statements that an honest participant never signs beside one that it gave up."""
 _AFTER_A_VOTE = {Stage.VOTED, Stage.FROZEN, Stage.THAWED, *_AFTER_A_COMMIT}
@@ -61,6 +63,7 @@ def checked(record: Record, data: Json, where: str) -> Statement:
             and is_hex(said.who, 64)
             and said.stage in SIGNED
             and len(data) == len(said.to_json())
+            and not (said.lost and said.stage in _NAME_NOBODY)
             and all(is_hex(who, 64) for who in said.lost)
         )
     except (ValueError, KeyError, TypeError):

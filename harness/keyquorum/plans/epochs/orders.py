@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.epoch import BACK, DECIDED, Stage, Who
-from keyquorum.model.errors import EpochError, KeyQuorumError
+from keyquorum.model.errors import EpochError, KeyQuorumError, PoolError
 from keyquorum.model.plain import Json
 from keyquorum.parties.doctor import Finding
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
@@ -113,11 +113,14 @@ def _hear(committee: Committee, changes: Sequence[Change], files: Sequence[Path]
 def _carry_out(
     committee: Committee, files: Sequence[Path], output: Path | None, step: Callable[[Change], object] = lambda change: None
 ) -> list[Json]:
-    changes = _open(committee)
+    changes, refused = _open(committee), list[tuple[Change, EpochError]]()
     errors = _hear(committee, changes, files)
     for change in changes:
         change.advance()
-        step(change)
+        try:
+            step(change)
+        except EpochError as error:
+            refused.append((change, error))
     errors += _hear(committee, changes, ())
     found = []
     for change in changes:
@@ -126,6 +129,7 @@ def _carry_out(
     errors += _hear(committee, changes, ())
     if output is not None:
         write_atomically(output, show_all(changes))
+    errors += [error for change, error in refused if change.standing.stage not in DECIDED]  # else it ended all the same
     if errors:
         raise errors[0]
     return found
@@ -161,14 +165,14 @@ def give_up(committee: Committee, lost: Sequence[int], files: Sequence[Path] = (
 
 def erase(committee: Committee, files: Sequence[Path] = ()) -> list[Json]:
     """Erases the old shares of the parties of this host, and drops their pools, after all new members have committed. Raises EpochError before, and what
-    :func:`commit` raises."""
+    :func:`commit` raises, after it has erased what can be."""
     with orders_alone(committee, "epoch erase"):
         return _erase(committee, files)
 
 
 def _erase(committee: Committee, files: Sequence[Path]) -> list[Json]:
     changes = _open(committee)
-    errors = _hear(committee, changes, files)
+    errors: list[KeyQuorumError] = [*_hear(committee, changes, files)]
     for change in changes:
         change.advance()
     errors += _hear(committee, changes, ())
@@ -178,9 +182,14 @@ def _erase(committee: Committee, files: Sequence[Path]) -> list[Json]:
     found = []
     for change in ended or changes:
         party = next(p.index for p in committee.parties if p.fingerprint == change.me)
-        change.check_erasable()
-        drop_pools(committee, party, leaves=change.me not in change.record.roles.new)
-        found.append({"party": _number(committee, change.me), "epoch": change.record.name, "bytes": change.erase()})
+        try:
+            change.check_erasable()
+            drop_pools(committee, party, leaves=change.me not in change.record.roles.new)
+            found.append({"party": _number(committee, change.me), "epoch": change.record.name, "bytes": change.erase()})
+        except (EpochError, PoolError) as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
     return found
 
 

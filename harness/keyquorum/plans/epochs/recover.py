@@ -28,7 +28,7 @@ from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.protocols import PROTOCOLS
-from keyquorum.model.subset import Subset, numbers_text
+from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.erasure import erase_folder
@@ -56,9 +56,10 @@ def helpers_of(committee: Committee, lost: int, helpers: Sequence[int] | None = 
     sharing, n, t = committee.capabilities.sharing, committee.size, committee.threshold
     if not is_count(lost) or lost >= n:
         raise ParameterError(f"party {lost}: the committee has parties 0 to {n - 1}")
-    chosen = [party for party in range(n) if party != lost] if helpers is None else sorted(helpers)
+    chosen = [party for party in range(n) if party != lost] if helpers is None else list(helpers)
     if not all(is_count(party) and party < n and party != lost for party in chosen) or len(set(chosen)) < len(chosen):
-        raise ParameterError(f"helpers {numbers_text(chosen)}: name other parties than {lost} of 0 to {n - 1}, each once")
+        raise ParameterError(f"helpers {str(chosen)[:100]}: name other parties than {lost} of 0 to {n - 1}, each once")
+    chosen.sort()
     if sharing not in ("replicated", "Shamir"):
         raise ParameterError(
             f"{committee.protocol}: all {n} parties are needed, and nobody knows anything of a lost share: restore a backup of party {lost} of this epoch; without one the keys are lost"

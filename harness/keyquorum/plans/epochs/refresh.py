@@ -13,14 +13,15 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from math import comb
 from pathlib import Path
 
 import numpy as np
 
-from keyquorum._engine import ShareFile, ZeroShares
+from keyquorum._engine import EngineError, ShareFile, ZeroShares
 from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
@@ -41,6 +42,8 @@ from keyquorum.schemes.keys import KeyInfo
 
 MOST_SETS = 130
 """Sets of n − t + 1 members of Shamir's sharing that have seeds in common, at most (``Source/mpc/src/protocol/shamir/prss.rs``)."""
+MOST_SHOWN = 1 << 20
+"""Bytes of the statements that a party shows of a change."""
 Held = Mapping[str, tuple[KeyInfo, Holding]]
 """Keys of a party by name, and how it holds them."""
 
@@ -203,16 +206,28 @@ def check_stored(new: Holding, folder: Path, party: int) -> None:
 
 
 def finish(context: PartyContext, change: Change) -> None:
-    """Exchanges statements twice: after the first time every party has all votes and commits, after the second it knows that all have committed. Raises EpochError for statements that are not
-    of this change, after all others were heard: a corrupt party does not keep honest votes unheard."""
-    errors = list[EpochError]()
+    """Exchanges statements twice: after the first time every party has all votes and commits, after the second it knows that all have committed. Raises EpochError after all others were heard: a party that is
+    silent, or shows statements that are not of this change, does not keep honest ones unheard."""
+    errors, others = list[Exception](), [party for party in range(context.committee.size) if party != context.party]
     for _ in range(2):
-        for party, data in enumerate(context.session.all_gather(change.show())):
-            if party != context.party:
-                errors += hear_all([change], data, f"party {party}")
+        shown = change.show()
+        for party in others:
+            with _noted(errors):
+                context.session.send(party, shown)
+        for party in others:
+            with _noted(errors):
+                errors += hear_all([change], context.session.recv(party, MOST_SHOWN), f"party {party}")
         change.advance()
     if errors:
-        raise errors[0]
+        raise EpochError(f"{errors[0]}; the change to epoch {change.record.name}: keyquorum epoch status, then keyquorum epoch commit at all parties")
+
+
+@contextmanager
+def _noted(errors: list[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except EngineError as error:
+        errors.append(error)
 
 
 __all__ = ["check_members", "check_refresh", "check_stored", "held_keys", "refresh_job", "refresh_key", "settle"]
