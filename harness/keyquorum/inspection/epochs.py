@@ -9,7 +9,7 @@ from keyquorum import _engine
 from keyquorum.model.errors import EpochError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness
 from keyquorum.parties.epochs import EPOCH_FILE, JOURNAL, RECORDS, Record
-from keyquorum.parties.epochs.change import read_journal
+from keyquorum.parties.epochs.lines import read_journal
 from keyquorum.parties.epochs.record import parse_epoch
 from keyquorum.parties.epochs.statements import read_votes
 

@@ -61,6 +61,10 @@ def test_hosts_commit_and_erase_by_files(tmp_path: Path) -> None:
     found = api.epoch_status(hosts[0])[0]
     assert not found["unerased"] and found["backups_before"]
     assert [line["state"] for line in api.epoch_history(hosts[0]) if line["who"] == "party 0"] == ["proposed", "voted", "committed", "erased"]
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(EpochError, match=r"bad\.json: not statements"):
+        api.epoch_erase(hosts[1], [*files, tmp_path / "bad.json"])
+    assert bytes_below(hosts[1].folder, OLD) == 0, "what is wrong keeps nothing"
 
 
 def test_two_hosts_give_up_a_lost_third(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 
@@ -19,35 +18,12 @@ from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
 from keyquorum.model.epoch import BACK, ENDED, Stage, Standing, Who
 from keyquorum.model.errors import EpochError
-from keyquorum.model.plain import Json, is_hex, json_loads
+from keyquorum.model.plain import Json, json_loads
 
 from .erasure import erase_files, old_files, remove_empty
+from .lines import journal_label, journal_text, read_journal
 from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, parse_epoch, read_epoch, shares_name, write_epoch
 from .statements import SIGNED, Statements, checked, read_votes, signed, standing_after
-
-
-def journal_label(who: Who) -> str:
-    """What checksums of a party's journal begin with."""
-    return f"epochs {who}"
-
-
-def read_journal(path: Path, who: Who) -> list[Json]:
-    """The lines of a journal of epochs. A torn end is left out: nothing depended on it. Raises EpochError if a whole line is damaged."""
-    texts, _ = journal.whole_lines(journal_label(who), path.read_bytes() if path.exists() else b"")
-    try:
-        if texts is None:
-            raise ValueError("its checksum is wrong")
-        lines = [json_loads(text) for text in texts]
-        for line in lines:
-            if not is_hex(line["epoch"], rules.NAME_DIGITS) or not isinstance(line["own"], bool) or not isinstance(line["said"], dict):
-                raise ValueError("an entry is not proper")
-            datetime.fromisoformat(line["date"])
-            Stage(line["said"]["kind"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise EpochError(
-            f"{path}: a line is damaged ({error}), so what this party signed is not known: restore the newest backup of this file"
-        ) from None
-    return lines
 
 
 class Change:
@@ -371,9 +347,7 @@ class Change:
         self.standing = after
 
     def _write(self, own: bool, said: Json) -> None:
-        text = json.dumps(
-            {"date": datetime.now(UTC).isoformat(timespec="seconds"), "epoch": self.record.name, "own": own, "said": said}, separators=(",", ":")
-        )
+        text = journal_text(self.record.name, own, said)
         journal.append(self.party_folder / JOURNAL, journal_label(self.me), text, f"epoch/{said['kind']}" if own else "epoch/heard")
 
     def _keep_votes(self) -> None:

@@ -6,20 +6,18 @@ Order: records and votes, then the journal in one rename, then ``epoch.json``. A
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from itertools import chain
 
 from keyquorum.model import journal
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.epoch import Stage, Standing, Who, decide
 from keyquorum.model.errors import EpochError
-from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.plain import json_loads
 
-from .change import Change, journal_label
+from .change import Change
+from .lines import journal_label, journal_text
 from .record import JOURNAL, RECORDS, Record, read_epoch
 from .statements import Statement, Statements, checked, standing_after
 
@@ -67,8 +65,9 @@ def restore(committee: Committee, party: int, records: Sequence[str], shown: Map
     write_atomically(folder / RECORDS / f"{record.name}.votes", votes)
     reached("recover/records")
     others = [said for said in statements if said.who != me]
-    lines = chain([_line(record, True, {"kind": Stage.WAITING.value})], _lines(record, False, others), _lines(record, True, own))
-    write_atomically(folder / JOURNAL, b"".join(journal.to_line(journal_label(me), line) for line in lines), 0o600)
+    lines = [(True, {"kind": Stage.WAITING.value}), *((False, said.to_json()) for said in others), *((True, said.to_json()) for said in own)]
+    texts = (journal_text(record.name, mine, said) for mine, said in lines)
+    write_atomically(folder / JOURNAL, b"".join(journal.to_line(journal_label(me), text) for text in texts), 0o600)
     reached("recover/journal")
     change = Change(committee, party, record)
     change.repair()
@@ -105,12 +104,3 @@ def _heard(record: Record, shown: Mapping[int, bytes], me: Who) -> Statements:
                 if statement.who == me:
                     raise EpochError(f"{where}: {error}") from None
     return found
-
-
-def _line(record: Record, own: bool, said: Json) -> str:
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return json.dumps({"date": date, "epoch": record.name, "own": own, "said": said}, separators=(",", ":"))
-
-
-def _lines(record: Record, own: bool, statements: Iterable[Statement]) -> list[str]:
-    return [_line(record, own, said.to_json()) for said in statements]
