@@ -38,7 +38,9 @@ def _flipped(said: Said) -> Said:
 ATTACKS: dict[str, tuple[Callable[[Said], object], str]] = {
     "another signature": (_flipped, "did not sign this"),
     "another kind": (lambda said: {**said, "kind": "committed"}, "did not sign this"),
-    "named lost": (lambda said: {**said, "lost": ["ab" * 32]}, "did not sign this"),
+    "named lost": (lambda said: {**said, "kind": "frozen", "lost": ["ab" * 32]}, "did not sign this"),
+    "named lost twice": (lambda said: {**said, "kind": "frozen", "lost": ["ab" * 32] * 2}, "not a statement"),
+    "named lost by a vote": (lambda said: {**said, "lost": ["ab" * 32]}, "not a statement"),
     "another party": (lambda said: {**said, "who": "ab" * 32}, "is not one of this change's"),
     "another certificate": (lambda said: {**said, "certificate": said["certificate"] + "00"}, "is not one of this change's"),
     "no kind": (lambda said: {**said, "kind": "proposed"}, "not a statement"),

@@ -65,6 +65,7 @@ def checked(record: Record, data: Json, where: str) -> Statement:
             and len(data) == len(said.to_json())
             and not (said.lost and said.stage in _NAME_NOBODY)
             and all(is_hex(who, 64) for who in said.lost)
+            and list(said.lost) == sorted(set(said.lost))
         )
     except (ValueError, KeyError, TypeError):
         proper = False
