@@ -31,12 +31,22 @@ PLOTS = {
 }
 """Plots of the report that results/README.md shows; README.md shows the first."""
 ORIGIN = """
-Most tables name the commit of each row. All rows were measured on an idle machine, except for rows that say otherwise. Compare only what stands in one row:
+Rows that started beside other work say so where their table notes it. Compare only what stands in one row, or in rows of one state of the code. The commits of each table, with the rows that they
+measured:""".splitlines()
+"""How to read what follows; results/README.md begins with it."""
+NOT_MEASURED = ("papers.csv",)
+"""Tables that are made from others."""
 
-* Rows of triples, and of programs on both engines, are of an earlier state, and of another machine.
-* Keys for TFHE-rs, keys at N = 16384, keys of FHEW, committees that verify products, and decryptions of LWE and BFV with MACs were measured after the transforms used AVX-512, the other rows before.
-* In the table of threat models, rows of committees that verify products, and all exact decryptions of BFV, are of later days. Keys of `mascot` there were measured before trits were proven without triples. They send less now.""".splitlines()
-"""Where the rows come from; results/README.md begins with it."""
+
+def origin() -> list[str]:
+    """The commits that the rows of each table are of, as recorded."""
+    folder, lines = ROOT / "results", [*ORIGIN, ""]
+    for path in sorted([*folder.glob("*.csv"), *folder.glob("bench/*.csv")]):
+        if path.name not in NOT_MEASURED:
+            counts = Counter(row.get("commit") or "not recorded" for row in _rows(str(path.relative_to(folder).with_suffix(""))))
+            listed = ", ".join(f"{commit} ({number:,})" for commit, number in counts.most_common())
+            lines += [f"* `{path.relative_to(folder)}`: {listed}."] if counts else []
+    return lines
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -108,7 +118,7 @@ def parity() -> list[str]:
     for protocol in dict.fromkeys(row["protocol"] for row in rows):
         mine = [row for row in rows if row["protocol"] == protocol]
         ratios = [float(row["ratio"]) for row in mine if row["ratio"]]
-        times = f"{statistics.median(ratios):.2f} | {max(ratios):.2f}" if ratios else "– | –"
+        times = f"{statistics.median(ratios):.2f}{_mark(mine[0])} | {max(ratios):.2f}" if ratios else "– | –"
         wrong = sum(bool(row["difference"]) for row in mine)
         lines.append(f"| `{protocol}` | {len(mine)} | {wrong} | {len(ratios)} | {times} |")
     return lines
@@ -134,7 +144,7 @@ def keygen() -> list[str]:
         base = before if verified and before and all(before[name] == row[name] for name in ("parties", "parameters", "keys")) else None
         seconds, sent = (f" ({float(row[name]) / float(base[name]):.2f})" if base else "" for name in ("seconds", "sent_mb"))
         lines.append(
-            f"| `{row['protocol']}` | {row['parties']} | {row['parameters']} | {row['keys']} | {row['seconds']}{seconds} | {row['rss_gb']} GB | {row['sent_mb']} MB{sent} | {row['rounds']} |"
+            f"| `{row['protocol']}` | {row['parties']} | {row['parameters']} | {row['keys']} | {row['seconds']}{seconds}{_mark(row)} | {row['rss_gb']} GB | {row['sent_mb']} MB{sent} | {row['rounds']} |"
         )
         before = row
     return lines
@@ -162,9 +172,9 @@ def lwe() -> list[str]:
         rounds = row["rounds"] + (f" ({more:.0f})" if more != int(row["rounds"]) else "")
         lines.append(
             f"| {row['parameters'].split('-')[0].rstrip('64').upper()} | `{row['variant']}` | `{row['protocol']}` | {row['n']} | {row['online_us']} | {_cpu(row)} | {row['offline_us']} | {rounds} | "
-            f"{int(row['per_s']):,} | {latency} |"
+            f"{int(row['per_s']):,}{_mark(row)} | {latency} |"
         )
-    return [*lines, *linked(), *latencies()]
+    return [*lines, *linked(), *throughput(), *latencies()]
 
 
 def _batches(rows: list[dict[str, str]]) -> str:
@@ -206,6 +216,29 @@ def linked() -> list[str]:
     return [*lines, *(f"| paper 000, {r['protocol']} | – | {r['parties']} | – | {_rate(float(str(r['decryptions_per_second'])))} |" for r in paper)]
 
 
+def throughput() -> list[str]:
+    """Decryptions of LWE a second by rounding, link and batch, with the paper's figure for the same parties and link."""
+    rows = _rows("throughput")
+    if not rows:
+        return []
+    lines = [
+        "",
+        f"Decryptions of LWE ciphertexts (`{rows[0]['parameters']}`) a second, in batches that follow one another, over simulated links whose bandwidth the links of a party share; all parties on {rows[0]['cores']} cores: "
+        "`python -m bench.decryption.throughput`. Online, and with the making of as many items of the pool, which neither the paper's figure nor ours online has. A core: by the processor time of the busiest party. "
+        "The paper has other hardware, and does not say whether MACs are included.",
+        "",
+        "| rounding | protocol | parties | link | batch | a second, online | of a core of a party | with preprocessing | bits that a party sends | stored by a party, B | paper 000, a second |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        numbers = [f"{int(row[name]):,}" if row[name] else "–" for name in ("per_s", "per_s_of_a_core", "sustained_per_s")]
+        paper = f"{int(row['paper_per_s']):,}" if row["paper_per_s"] else "–"
+        lines.append(
+            f"| {row['variant']} | `{row['protocol']}` | {row['n']} | {row['link']} | {int(row['batch']):,} | {numbers[0]}{_loaded(row)} | {numbers[1]} | {numbers[2]} | {row['bits']} | {row['storage_bytes']} | {paper} |"
+        )
+    return lines
+
+
 def latencies() -> list[str]:
     """Latency of a single decryption, without and with MACs, with the paper's figure for the same parties and ping."""
     rows = [*_rows("latency"), *_rows("latency_macs")]
@@ -213,7 +246,7 @@ def latencies() -> list[str]:
         return []
     lines = [
         "",
-        "A single decryption of an LWE ciphertext with preprocessing of a pool over simulated links, by ping: medians of the decryptions of a run, then of the runs, until party 0 has the message; "
+        "A single decryption of an LWE ciphertext with preprocessing of a pool over simulated links without a limit of bandwidth, by ping: medians of the decryptions of a run, then of the runs, until party 0 has the message; "
         f"all parties on {rows[0]['cores']} cores, whose processor time adds up: `python -m bench.decryption.latency`, with `--macs`. Beside it the figures of paper 000 "
         "(other hardware; whether they include MACs is not said).",
         "",
@@ -222,7 +255,7 @@ def latencies() -> list[str]:
     ]
     for row in rows:
         lines.append(
-            f"| `{row['variant']}` | `{row['protocol']}` | {row['n']} | {row['openings']} | {row['link']} | {row['ms']} ({row['least_ms']}, {row['most_ms']}) | {row['cpu_ms_of_all']} | "
+            f"| `{row['variant']}` | `{row['protocol']}` | {row['n']} | {row['openings']} | {row['link']} | {row['ms']} ({row['least_ms']}, {row['most_ms']}){_mark(row)} | {row['cpu_ms_of_all']} | "
             f"{row['runs']}, {row['repeats']} | {row['paper_ms'] or '–'} |"
         )
     return lines
@@ -242,7 +275,7 @@ def dishonest() -> list[str]:
     ]
     for row in rows:
         theirs = f"{int(row['mpspdz_per_s']):,} | {row['mpspdz_bytes']}" if row["mpspdz_per_s"] else "– | –"
-        lines.append(f"| {row['row']} | `{row['protocol']}` | {int(row['embedded_per_s']):,} | {row['embedded_bytes']} | {theirs} |")
+        lines.append(f"| {row['row']} | `{row['protocol']}` | {int(row['embedded_per_s']):,}{_mark(row)} | {row['embedded_bytes']} | {theirs} |")
     return lines
 
 
@@ -262,39 +295,46 @@ def verified() -> list[str]:
     return [
         *lines,
         *(
-            f"| {r['row'].replace('_', ' ')} | {r['engine']} | `{r['program_of']}` | {r['seconds']} | {r['mb']} | {int(r['rounds']):,} |"
+            f"| {r['row'].replace('_', ' ')} | {r['engine']} | `{r['program_of']}` | {r['seconds']}{_mark(r)} | {r['mb']} | {int(r['rounds']):,} |"
             for r in rows
         ),
     ]
 
 
 def gmpfhe() -> list[str]:
-    """The best methods, with the figures of GMPFHE where it has some."""
+    """The best methods, and all keys, with the figures of GMPFHE where it has some."""
     rows = [
-        row
-        for row in _rows("paper004")
-        if row["best"] == "yes" and row.get("link", "none") == "none" and row.get("q_bits") != "62" and row["table"] in "2345"
+        row for row in _rows("paper004") if row["table"] in "2345" and (row["best"] == "yes" or row["table"] == "5") and row.get("q_bits") != "62"
     ]
     if not rows:
         return []
     lines = [
         "",
-        "Beside the figures that GMPFHE publishes, on other hardware (so they stand side by side and do not race): semi-honest, dishonest majority, the best method for each, "
-        "bytes of one party. `make bench-paper004`.",
+        "Beside the figures that GMPFHE publishes, on other hardware (so they stand side by side and do not race): semi-honest, dishonest majority, the best method for each. Links are those of the paper, "
+        "simulated; the links of a party share the bandwidth. A time without a link stands beside the paper's for its LAN, and is not comparable with it. Bytes are those that a party sends and receives, of a decryption those that it sends. "
+        "A batch of more than one: figures are for one result of it. All parties share the cores of one machine, so the processor time of the busiest party stands beside. `make bench-paper004`.",
         "",
-        "| what | method here | parties | time here | GMPFHE | bytes here | GMPFHE |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| what | method here | parties | link | batch | time here | CPU of a party | GMPFHE | bytes here | GMPFHE |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for what, parties in dict.fromkeys((row["row"], row["parties"]) for row in rows):
-        cells, method = ["– | –"] * 2, ""
+    for key in dict.fromkeys(map(_measured_as, rows)):
+        cells, size, cpu = ["– | –"] * 2, "", "–"
         for row in rows:
-            if (row["row"], row["parties"]) == (what, parties):
-                unit, method = row["quantity"].removeprefix("communication_"), row["method"]
+            if _measured_as(row) == key:
+                unit, size = row["quantity"].removeprefix("communication_"), row.get("batch") or "–"
                 shown = {"us": "µs", "seconds": "s", "kb": "KB", "mb": "MB", "gb": "GB"}.get(unit, unit)
                 theirs = f"{row['paper']} {shown}" if row["paper"] else "–"
-                cells[unit != row["quantity"]] = f"{row['ours']} {shown} | {theirs}"
-        lines.append(f"| {what} | {method} | {parties} | {' | '.join(cells)} |")
+                bytes_of = unit != row["quantity"]
+                cpu = f"{row['cpu_party']} {shown}" if not bytes_of and row.get("cpu_party") else cpu
+                cells[bytes_of] = f"{row['ours']} {shown}{_mark(row)} | {theirs}"
+        ours, _, theirs = cells[0].partition(" | ")
+        lines.append(f"| {' | '.join(key)} | {size} | {ours} | {cpu} | {theirs} | {cells[1]} |")
     return lines
+
+
+def _measured_as(row: dict[str, str]) -> tuple[str, str, str, str]:
+    """What was measured, the method, parties and link."""
+    return row["row"], row["method"], row["parties"], row.get("link") or "none"
 
 
 def tfhe() -> list[str]:
@@ -344,7 +384,7 @@ def ajax() -> list[str]:
         ]
     for row in keys:
         lines.append(
-            f"| `{row['protocol']}` | {row['parties']} | {row['noise']} | {row['link']} | {float(row['growth']):.3g} | {row['seconds']} | {row['paper_seconds'] or '–'} | {row['cpu_seconds_of_a_party']} | {row['sent_gb_in_all']} GB | {row['rss_gb_of_a_party']} GB | {row['rounds']} |"
+            f"| `{row['protocol']}` | {row['parties']} | {row['noise']} | {row['link']} | {float(row['growth']):.3g} | {row['seconds']}{_mark(row)} | {row['paper_seconds'] or '–'} | {row['cpu_seconds_of_a_party']} | {row['sent_gb_in_all']} GB | {row['rss_gb_of_a_party']} GB | {row['rounds']} |"
         )
     if decryptions:
         shared = all(row["shared_link"] == "yes" for row in decryptions)
@@ -372,15 +412,15 @@ def toprf() -> list[str]:
         lines += [
             "",
             f"AES-128 and the Legendre PRF (128 symbols) under a shared key, all parties on one machine ({rows[0]['cores']} cores), over TLS: `make bench-toprf`. A block is 16 bytes of output. Online, and "
-            "ahead: for a batch; bytes that a party sends. H and H-128: the circuit on LWE ciphertexts, with the dimension of the paper and with 128 bits; F: by TFHE-rs. The paper has 0.96 s and "
+            f"ahead: for a batch; bytes that a party sends, and that all send. Batches of fewer than {LEAST_AHEAD} blocks take correlated randomness that earlier ones left over, so nothing stands there. H and H-128: the circuit on LWE ciphertexts, with the dimension of the paper and with 128 bits; F: by TFHE-rs. The paper has 0.96 s and "
             "5.12 MB for two servers, of which one knows the key, and 470 s by fully homomorphic encryption alone, on another machine.",
             "",
-            "| system | method | protocol | parties | batch | link | online, ms | blocks a second | sent, MB | ahead, ms | ahead, MB | rounds |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+            "| system | method | protocol | parties | batch | link | online, ms | blocks a second | sent, MB | sent by all, MB | ahead, ms | ahead, MB | rounds |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         ]
     for row in rows:
         lines.append(
-            f"| {row['system']} | {row['method']} | `{row['protocol']}` | {row['n']} | {int(row['batch']):,} | {row['link']} | {row['ms']}{_loaded(row)} | {row['per_s']} | {float(row['mb']):.4g} | {row['offline_ms']} | {float(row['offline_mb']):.4g} | {row['rounds']} |"
+            f"| {row['system']} | {row['method']} | `{row['protocol']}` | {row['n']} | {int(row['batch']):,} | {row['link']} | {row['ms']}{_loaded(row)} | {row['per_s']} | {float(row['mb']):.4g} | {_megabytes(row.get('all_mb'))} | {_ahead(row)} | {row['rounds']} |"
         )
     if shared:
         lines += [
@@ -396,6 +436,21 @@ def toprf() -> list[str]:
             f"| {row['t']} | {row['T']} | {row['share_ms']}{_loaded(row)} | {float(row['share_mb']):.3g} | {float(row['stored_kb']):.3g} | {row['partial_us']} | {row['partial_batch_us']} | {row['combine_us']} | {row['exact_ms']} | {row['exact_batch_us']} |"
         )
     return lines
+
+
+LEAST_AHEAD = 64
+"""Blocks of the smallest batch of which the correlated randomness is its own."""
+
+
+def _ahead(row: dict[str, str]) -> str:
+    """Milliseconds and megabytes that a batch takes ahead, two cells; none of small batches on shares, whose randomness is in part of others."""
+    if row["system"] == "native" and int(row["batch"]) < LEAST_AHEAD:
+        return "– | –"
+    return f"{row['offline_ms']} | {_megabytes(row['offline_mb'])}"
+
+
+def _megabytes(text: str | None) -> str:
+    return f"{float(text):.4g}" if text else "–"
 
 
 def _engine_rate(protocol: str, parties: str) -> str:
@@ -452,7 +507,7 @@ def sweeps() -> list[str]:
     table, note = threat_model_table(summary(rows))
     lines = [
         "",
-        f"Threat models, as measured by `make bench` on {where['processor']}, {where['cores']} cores, {where['memory, GB']} GB (commit {where['commit']}, "
+        f"Threat models, as measured by `keyquorum bench` on {where['processor']}, {where['cores']} cores, {where['memory, GB']} GB (commit {where['commit']}, "
         f"{where['dates'][:10]}). {note}",
     ]
     if len(table):
@@ -522,6 +577,18 @@ def _of_digits() -> list[Row]:
     return rows
 
 
+def _of_throughput() -> list[Row]:
+    """The fastest decryptions a second over the link of paper 000, without and with MACs, beside its figure."""
+    rows = [row for row in _rows("throughput") if row["paper_per_s"]]
+    found: list[Row] = []
+    for protocol in dict.fromkeys(row["protocol"] for row in rows):
+        best = max((row for row in rows if row["protocol"] == protocol), key=lambda row: int(row["per_s"]))
+        figure = f"{int(best['per_s']):,} a second ({best['variant']}, batch {int(best['batch']):,}){_loaded(best)}"
+        theirs = f"paper 000, other hardware, MACs or not: {int(best['paper_per_s']):,}"
+        found.append(("LWE decryptions, online, 1 ms and 1 Gbit/s", f"`{protocol}`, {best['n']}", figure, theirs))
+    return found
+
+
 def _of_benches() -> list[Row]:
     """A row or two of each table, those of the most common committees."""
     rows: list[Row] = []
@@ -543,6 +610,7 @@ def _of_benches() -> list[Row]:
             cpu = f", CPU of a party {_cpu(row)} µs each" if row.get("online_cpu_us") else ""
             figure = f"{int(row['per_s']):,} a second (batch {int(row['items']):,}{cpu}; no added delay){_mark(row)}"
             rows.append(("LWE decryptions, online", f"`{row['protocol']}`, 2", figure, "–"))
+    rows += _of_throughput()
     rows += _of_served()
     for row in _rows("tfhe")[:1]:
         figure = f"{row['seconds']} s, {row['sent_mb']} MB sent and {row['memory_mb']} MB of memory a party{_mark(row)}"
@@ -551,14 +619,16 @@ def _of_benches() -> list[Row]:
         )
     front = {"system": "native", "method": "table", "protocol": ADDITIVE_RING, "n": "2", "batch": "1", "link": "rtt=1"}
     # A block alone uses what an earlier one left over: what is made ahead is that of a batch.
-    batches = [row for row in _rows("toprf") if {**front, "batch": "64"}.items() <= row.items()]
+    batches = [row for row in _rows("toprf") if {**front, "batch": str(LEAST_AHEAD)}.items() <= row.items()]
     for row in _rows("toprf"):
         if front.items() <= row.items():
             ahead = "".join(
-                f"; {float(b['offline_ms']) / 64:.2g} ms, {float(b['offline_mb']) / 64:.2g} MB ahead (of 64 blocks, each)" for b in batches
+                f"; {float(b['offline_ms']) / LEAST_AHEAD:.2g} ms, {float(b['offline_mb']) / LEAST_AHEAD:.2g} MB ahead (of {LEAST_AHEAD} blocks, each)"
+                for b in batches
             )
             figure = f"{row['ms']} ms, {1e3 * float(row['mb']):.2g} kB a party{ahead}{_mark(row)}"
-            peer = "paper 003, other hardware: 0.96 s, 5.12 MB"
+            paper = next(r for r in published.load("003_table1_oprf") if r["protocol"] == "TOPRF")
+            peer = f"paper 003, other hardware, no network: {paper['seconds']} s, {paper['mb']} MB of both servers"
             rows.append(("AES-128 under a shared key, 1 ms round trip", f"`{row['protocol']}`, 2", figure, peer))
     for row in _rows("dishonest"):
         if row["row"] in ("triples_z2_64", "triples_spdz2k"):
@@ -568,8 +638,8 @@ def _of_benches() -> list[Row]:
             rows.append(("triples modulo 2^64", f"`{row['protocol']}`, {row['parties']}", figure, theirs))
     for row in _rows("paper004"):
         if (row["best"], row["quantity"], row.get("link", "none")) == ("yes", "seconds", "none") and row["row"].startswith("key generation"):
-            theirs = f"GMPFHE, other hardware: {row['paper']} s" if row["paper"] else "–"
-            rows.append((row["row"], f"semi-honest, dishonest majority, {row['parties']}", f"{row['ours']} s{_mark(row)}", theirs))
+            theirs = f"GMPFHE, other hardware, over its LAN: {row['paper']} s" if row["paper"] else "–"
+            rows.append((row["row"], f"semi-honest, dishonest majority, {row['parties']}", f"{row['ours']} s, no link{_mark(row)}", theirs))
     ratios = [float(row["ratio"]) for row in _rows("parity") if row["ratio"]]
     if ratios:
         wrong = sum(bool(row["difference"]) for row in _rows("parity"))
@@ -617,7 +687,7 @@ def main() -> int:
         return 1
     tables = [*sweeps(), *keygen(), *lwe(), *served(), *dishonest(), *verified(), *gmpfhe(), *tfhe(), *ajax(), *toprf(), *parity()]
     if tables:
-        (ROOT / "results" / "README.md").write_text("\n".join(["# Measured", *ORIGIN, *provenance(), *tables, ""]))
+        (ROOT / "results" / "README.md").write_text("\n".join(["# Measured", *origin(), *provenance(), *tables, ""]))
     path.write_text(f"{head}{BEGIN}\n" + "\n".join(["## Measured", *chosen()]) + f"\n{END}{tail}")
     return 0
 

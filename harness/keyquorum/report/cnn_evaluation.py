@@ -16,7 +16,7 @@ from keyquorum.fhe.parameters import load
 from keyquorum.model import published
 
 from . import style
-from .data import OWN_TABLES, select
+from .data import OWN_TABLES, select, states
 from .plots import Plot
 
 TABLE, MULTI_KEY, JOINT = "004_section6_eval", "MK-CKKS", "GMPFHE-CKKS"
@@ -43,6 +43,13 @@ def joint(table: pd.DataFrame, weights: str) -> float | None:
     """Our ms of one evaluation, of a set of up to 8 digits: the median of the committees, on which it does not depend. None if it was not measured."""
     rows = select(table, suite="cnn: evaluation", name=WEIGHTS[weights])
     return 1e3 * statistics.median(rows["seconds"] / (rows["batch"] / IMAGES)) if len(rows) else None
+
+
+def _commits(table: pd.DataFrame) -> list[object]:
+    """The commits of what :func:`evaluation` draws."""
+    found = select(table, suite="cnn: evaluation", name=list(WEIGHTS.values()))
+    products = [row.get("commit", "") for row in table.attrs.get("multikey", []) if (row["workload"], row["parameters"]) == ("W2r", SET)]
+    return [*products, *found.get("commit", ())]
 
 
 def _published(axis: Axes) -> None:
@@ -109,11 +116,12 @@ def evaluation(table: pd.DataFrame) -> Plot | None:
         "a joint key, on one core, is a level line too. Multi-key: the relinearised products alone of the network with encrypted weights, each as long as one of ours in the form of "
         "MK-CKKS; rotations, sums and rescalings are not counted, so the evaluation takes at least that."
         + (f" Of ours {len(missing)} series are {NOT_YET}." if missing else "")
+        + states(_commits(table))
     )
 
 
 PLOTS: dict[str, tuple[str, Callable[[pd.DataFrame], Plot | None]]] = {
-    "published_004_figure6": ("Evaluation of a CNN against the number of parties, beside paper 004", evaluation)
+    f"published_{TABLE}_2": ("Evaluation of a CNN against the number of parties, beside paper 004", evaluation)
 }
 """Title and function of the plot."""
 

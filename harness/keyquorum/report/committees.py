@@ -10,7 +10,7 @@ from matplotlib.ticker import NullFormatter
 from keyquorum.model.protocols import COMMITTEES
 
 from . import style
-from .data import select
+from .data import select, states
 from .plots import Plot
 from .threat_models import FAMILIES, committee_name, fewest_parties
 
@@ -150,5 +150,5 @@ def committees(table: pd.DataFrame) -> Plot | None:
     return made, (
         "What each committee tolerates, and what its main jobs cost with the fewest parties that were measured (three, where there are figures of three). Medians of the slowest party, all "
         "parties on one machine over TLS, without added delay; one ciphertext at a time. In brackets: another parameter set than the one above the panel. "
-        "malicious: static, with abort, for these jobs. Exact decryption of LWE: the online part, which takes preprocessing from a pool."
+        f"malicious: static, with abort, for these jobs. Exact decryption of LWE: the online part, which takes preprocessing from a pool.{states(_plain(table)['commit'])}"
     )

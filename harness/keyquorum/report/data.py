@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +13,20 @@ from keyquorum.model.idle import IDLE_CORES
 
 CASE = ["suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link", "rtt_ms", "mbit", "security"]
 SUMS = ["seconds", "bytes_sent", "bytes_received", "rounds", "cpu_seconds", "offline_seconds", "offline_bytes_sent"]
-OWN_TABLES = ("paper004", "ajax", "ajax_decryption", "toprf", "verified", "multikey", "ghs", "latency", "latency_macs", "lisss", "peers")
+OWN_TABLES = (
+    "paper004",
+    "ajax",
+    "ajax_decryption",
+    "toprf",
+    "verified",
+    "multikey",
+    "ghs",
+    "latency",
+    "latency_macs",
+    "throughput",
+    "lisss",
+    "peers",
+)
 """Tables beside those of ``keyquorum bench``."""
 
 
@@ -53,6 +66,16 @@ def own_table(folder: Path, name: str) -> list[dict[str, str]]:
         return []
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def states(commits: Iterable[object]) -> str:
+    """A sentence on the commits at which figures of ours were measured; empty if none is known. A "+" is explained."""
+    known = sorted({str(commit) for commit in commits} - {"", "nan", "None"})
+    if not known:
+        return ""
+    what = "commit" if len(known) == 1 else f"{len(known)} states of the code, so ratios between them are of several builds:"
+    changed = " (+: recorded with changes that no commit has)" if any(commit.endswith("+") for commit in known) else ""
+    return f" Ours: {what} {', '.join(known)}{changed}."
 
 
 def _loaded(rows: pd.DataFrame) -> pd.Series:

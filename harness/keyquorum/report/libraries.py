@@ -9,6 +9,7 @@ import pandas as pd
 from keyquorum.model.idle import IDLE_CORES
 
 from . import style
+from .data import states
 from .plots import Plot
 
 BAR = 0.38
@@ -32,7 +33,10 @@ def libraries(table: pd.DataFrame) -> Plot | None:
         axis.annotate(
             f"\u00d7 {float(row['ratio']):.3g}", (float(row["our_high"]), i + BAR / 2), (5, 0), textcoords="offset points", va="center", fontsize=6.5
         )
-    names = [f"{r['peer']} ({r['model']}), {r['operation']}, {r['parameters']}, {r['parties']} parties" for r in rows]
+    names = [
+        f"{r['peer']} ({r['model']}), {r['operation']}, {r['parameters']}, {r['parties']} parties\nN = {r['ring_degree']}, log2 q {r['log2_q']}, ours {r['our_log2_q']}"
+        for r in rows
+    ]
     axis.set_yticks(range(len(rows)), names, fontsize=7)
     axis.invert_yaxis()
     axis.grid(axis="y", visible=False)
@@ -41,7 +45,11 @@ def libraries(table: pd.DataFrame) -> Plot | None:
     style.legend_below(made, [axis], 3, any(loaded))
     differs = " ".join(dict.fromkeys(f"{r['peer']}, {r['operation']}: {r['differs']}" for r in rows))
     missing = f" Not measured: {'; '.join(skipped)}." if skipped else ""
-    return made, f"Both sides on {rows[0]['pinned_cores']} of the cores of one machine, all parties on them. {differs}{missing}"
+    versions = ", ".join(dict.fromkeys(f"{r['peer']}: {r['peer_version']}" for r in rows))
+    return made, (
+        f"Both sides on {rows[0]['pinned_cores']} of the cores of one machine, all parties on them ({versions}). Below each name the ring degree and the bits of both moduli of fresh "
+        f"ciphertexts. {differs}{missing}{states(r.get('commit', '') for r in rows)}"
+    )
 
 
 PLOTS: dict[str, tuple[str, Callable[[pd.DataFrame], Plot | None]]] = {"libraries": ("Beside other libraries, at the same sizes", libraries)}

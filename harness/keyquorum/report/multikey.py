@@ -12,6 +12,7 @@ from keyquorum.model import published
 from keyquorum.model.idle import IDLE_CORES
 
 from . import style
+from .data import states
 from .plots import Plot
 
 Cells = dict[str, str]
@@ -37,6 +38,10 @@ def _line(axis: Axes, rows: Sequence[Cells], x: str, label: str, look: tuple[str
     return bool(loaded)
 
 
+def _states(rows: Iterable[Cells]) -> str:
+    return states(row.get("commit", "") for row in rows)
+
+
 def _readings(table: pd.DataFrame, workload: str, published_table: str, title: str) -> Plot | None:
     rows = _found(table, workload=workload)
     readings = list(dict.fromkeys(row["reading"] for row in rows))
@@ -45,19 +50,19 @@ def _readings(table: pd.DataFrame, workload: str, published_table: str, title: s
     made, (axis,) = style.figure(1, 5.4, 3.9)
     theirs = published.load(published_table)
     x, y = ([float(row[name] or 0) for row in theirs] for name in ("parties", "ms"))
-    axis.plot(x, y, label="paper 001", color=style.greys(1)[0], marker="o", linestyle="--", markersize=4)
     looks = style.series(len(readings))
     loaded = [
         _line(axis, [row for row in rows if row["reading"] == name], "parties", f"ours, {name}", look)
         for name, look in zip(readings, looks, strict=True)
     ]
+    style.published(axis, x, y, "paper 001", (style.greys(1)[0], "o"))
     axis.set(xlabel="parties, each with its own key", ylabel="ms", title=f"{title}\n{PAPER}")
     style.decades(axis)
     style.ticks(axis, [int(row["parties"]) for row in rows])
     style.legend_below(made, [axis], 2, any(loaded))
     return made, (
         f"Paper 001, {published_table[4:10]}, as printed (grey, dashed), and multi-key BGV of our own. The paper does not say what its times contain, so every reading "
-        f"is measured. {ONE_PROCESS} Other hardware."
+        f"is measured. {ONE_PROCESS} Other hardware.{_states(rows)}"
     )
 
 
@@ -78,21 +83,13 @@ def rgsw(table: pd.DataFrame) -> Plot | None:
         return None
     made, (axis,) = style.figure(1, 5.4, 3.9)
     names = {"001_table3_rgsw_openfhe_1_1_1": "OpenFHE 1.1.1", "001_table4_rgsw_openfhe_1_0_3": "OpenFHE 1.0.3"}
-    for (name, label), grey, mark in zip(names.items(), style.greys(2), style.MARKS, strict=False):
-        theirs = published.load(name)
-        seconds = [60 * float(row["minutes"] or 0) + float(row["seconds"] or 0) for row in theirs]
-        axis.plot(
-            [float(row["threads"] or 0) for row in theirs],
-            seconds,
-            label=f"paper 001, {label}",
-            color=grey,
-            marker=mark,
-            linestyle="--",
-            markersize=4,
-        )
     gadgets = {row["gadget"]: {r["threads"]: r for r in rows if r["gadget"] == row["gadget"]} for row in rows}
     looks = style.series(len(gadgets))
     loaded = [_line(axis, list(of.values()), "threads", f"ours, {name}", look, 1e-3) for (name, of), look in zip(gadgets.items(), looks, strict=True)]
+    for (name, label), grey, mark, apart in zip(names.items(), style.greys(2), style.MARKS, ((0, -9), (0, 9)), strict=False):
+        theirs = published.load(name)
+        seconds = [60 * float(row["minutes"] or 0) + float(row["seconds"] or 0) for row in theirs]
+        style.published(axis, [float(row["threads"] or 0) for row in theirs], seconds, f"paper 001, {label}", (grey, mark), apart)
     axis.set(xlabel="threads", ylabel="seconds", title=f"One row of an RGSW product\n{PAPER}")
     style.decades(axis)
     axis.set_xscale("log", base=2)
@@ -100,7 +97,7 @@ def rgsw(table: pd.DataFrame) -> Plot | None:
     style.legend_below(made, [axis], 2, any(loaded))
     return made, (
         "Paper 001, tables 3 and 4, as printed (grey, dashed): one row of one element of an evaluation key, by bits. Ours: the same row by bits, and by RNS digits with a "
-        "special prime, which the paper does not have. Other hardware."
+        f"special prime, which the paper does not have. {ONE_PROCESS.replace('one thread, ', '')} Other hardware.{_states(rows)}"
     )
 
 
@@ -131,7 +128,7 @@ def comparison(table: pd.DataFrame) -> Plot | None:
     after = f" In time, the quorum's key generation has paid for itself after so many products: {paid}." if paid else ""
     return made, (
         "What joint keys save: the same BGV set, with a key of each party (k + 1 polynomials a ciphertext, relinearised with keys of all k parties) and under one joint "
-        f"key, where stock SEAL multiplies and relinearises. Sizes are computed, without seeds.{after}"
+        f"key, where stock SEAL multiplies and relinearises. Sizes are computed, without seeds.{after}{_states(row for _, of in found for row in of)}"
     )
 
 
@@ -139,7 +136,7 @@ PLOTS: dict[str, tuple[str, Callable[[pd.DataFrame], Plot | None]]] = {
     "multikey": ("What joint keys save, against multi-key BGV", comparison),
     "published_001_table1_addition": ("Multi-key addition, beside paper 001", additions),
     "published_001_table2_multiplication": ("Multi-key multiplication, beside paper 001", products),
-    "published_001_table3_rgsw": ("RGSW product, beside paper 001", rgsw),
+    "published_001_table3_rgsw_openfhe_1_1_1": ("RGSW product, beside paper 001", rgsw),
 }
 """Title and function of every plot."""
 

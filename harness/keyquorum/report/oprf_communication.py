@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from keyquorum.model import published
 
 from . import style
-from .data import OWN_TABLES
+from .data import OWN_TABLES, states
 from .plots import Plot
 
 TABLE = "003_section3_communication"
@@ -76,7 +76,7 @@ def _draw(axis: Axes, points: list[Point], look: tuple[str, str], paper: bool) -
         markeredgecolor="white", zorder=6,
     )  # fmt: skip
     for p in marked:
-        axis.annotate(f"{p.mb:,.4g}" if p.mb < 1e4 else f"{p.mb:,.0f}", (p.t, p.mb), (0, 8), textcoords="offset points", ha="center", **style.NUMBER)
+        axis.annotate(style.number(p.mb), (p.t, p.mb), (0, 8), textcoords="offset points", ha="center", **style.NUMBER)
 
 
 def communication(table: pd.DataFrame) -> Plot | None:
@@ -107,13 +107,13 @@ def communication(table: pd.DataFrame) -> Plot | None:
     return made, (
         "Paper 003, figure 4: its two formulas (grey), as printed. They count t transfers of partial decryptions; the server that decrypts keeps its own. Ours: measured, one "
         "block, online, sent by all parties together, where no party knows the key and there is no dealer."
-        + ("" if measured else " Ours: not measured yet.")
+        + (states(row.get("commit", "") for row in table.attrs["toprf"]) if measured else " Ours: not measured yet.")
     )
 
 
 PLOTS: dict[str, tuple[str, Callable[[pd.DataFrame], Plot | None]]] = {
-    "published_003_figure4": ("Communication of AES-128 under a shared key, beside paper 003", communication)
+    f"published_{TABLE}": ("Communication of AES-128 under a shared key, beside paper 003", communication)
 }
 """Title and function of the plot."""
 
-__all__ = ["PLOTS", "Point", "communication", "formulas", "largest_threshold", "ours"]
+__all__ = ["PLOTS", "TABLE", "Point", "communication", "formulas", "largest_threshold", "ours"]

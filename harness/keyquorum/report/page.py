@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from keyquorum.model import published as tables
 from keyquorum.model.committee import write_atomically
 
-from . import cnn_evaluation, libraries, multikey, oprf_communication, plots, published, published_bars
+from . import cnn_evaluation, libraries, multikey, online_bits, oprf_communication, plots, published, published_bars
 from .committees import committee_table, committees
 from .data import OWN_TABLES, conditions, load, skipped, summary
 
@@ -35,14 +35,15 @@ PARAMETER_TABLES = (
 """Published tables that state parameters and no measurements."""
 PNG_DPI = 150
 DRAWN = {
-    "committees": ("Which committee, and what it costs", committees), **plots.PLOTS, **libraries.PLOTS, **multikey.PLOTS, **oprf_communication.PLOTS,
+    "committees": ("Which committee, and what it costs", committees), **plots.PLOTS, **libraries.PLOTS, **multikey.PLOTS, **online_bits.PLOTS, **oprf_communication.PLOTS,
     **cnn_evaluation.PLOTS,
 }  # fmt: skip
 """Title and function of all plots but those of published tables."""
 
 
 def write_report(results: Path, output: Path) -> list[Path]:
-    """Writes ``output``/index.html and PNGs from the tables under ``results``; returns the paths.
+    """Writes ``output``/index.html and PNGs from the tables under ``results``; returns the paths. Plots of published figures that an earlier report left there, and that this
+    one does not have, are removed.
 
     Raises NoResultsError if there are none.
     """
@@ -77,6 +78,8 @@ def write_report(results: Path, output: Path) -> list[Path]:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style></head><body>{body}</body></html>\n'
     )
     write_atomically(page, text.encode(), 0o644)
+    for old in {*output.glob("published_*.png")} - {*written}:
+        old.unlink()
     return [page, *written]
 
 
@@ -89,7 +92,7 @@ def _beside(table: pd.DataFrame, output: Path) -> list[tuple[Path, str]]:
     found = []
     for plot in plots_of_papers:
         counts[plot.table] = counts.get(plot.table, 0) + 1
-        if not (_has_ours(plot, table) or (at_their_sizes and (plot.ours is None or _computed(plot)))):
+        if not (_has_ours(plot, table) or (at_their_sizes and isinstance(plot, published.Published) and (plot.ours is None or plot.computed))):
             continue
         suffix = f"_{counts[plot.table]}" if counts[plot.table] > 1 else ""
         figure, caption = published.draw(plot, table) if isinstance(plot, published.Published) else published_bars.draw(plot, table)
@@ -100,11 +103,9 @@ def _beside(table: pd.DataFrame, output: Path) -> list[tuple[Path, str]]:
 
 def _has_ours(plot: published.Published | published_bars.Bars, table: pd.DataFrame) -> bool:
     """Whether something was measured that stands in a plot of published figures."""
-    return plot.ours is not None and not _computed(plot) and len(plot.ours(table)) > 0
-
-
-def _computed(plot: published.Published | published_bars.Bars) -> bool:
-    return isinstance(plot, published.Published) and plot.computed
+    if isinstance(plot, published_bars.Bars):
+        return plot.measured(table)
+    return plot.ours is not None and not plot.computed and len(plot.ours(table)) > 0
 
 
 def _head(rows: pd.DataFrame) -> str:

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from keyquorum.model.chosen_committees import ADDITIVE, with_capability
 
 from . import style
-from .data import select
+from .data import select, states
 
 Plot = tuple[Figure, str]
-NAMES = {"seconds": "seconds", "online_seconds": "seconds, online"}
+NAMES = {"seconds": "seconds", "online_seconds": "seconds, online", "ms": "ms, online"}
 
 
 SHADES = (("#f0c808", "v"), ("#8c1c13", "s"), ("#1b5e20", "D"), ("#ff595e", "o"), ("#00a6a6", "^"), ("#1d3557", "P"), ("#8ac926", "X"))
@@ -57,6 +57,7 @@ def _verified(table: pd.DataFrame) -> pd.DataFrame:
         {
             "name": VERIFIED[r["row"]], "protocol": r["protocol"], "parties": VERIFIED_PARTIES, "batch": int(r["items"]), "loaded": False,
             "us": float(r["seconds"]) / int(r["items"]) * 1e6, "sent": float(r["mb"]) * 1e6 / VERIFIED_PARTIES / int(r["items"]),
+            "commit": r.get("commit", ""),
         }
         for r in own
     ])  # fmt: skip
@@ -92,8 +93,25 @@ def threat_models(table: pd.DataFrame) -> Plot | None:
     return made, (
         "What an operation costs under each threat model, correlated randomness included: time (slowest party, median of runs) and "
         f"payload sent by one party (mean), for each operation. In batches ({sizes}; protocols that verify products: {VERIFIED_BATCH}); all parties on one machine, no simulated delay. A bar that is missing "
-        "or does not rise above the axis: the protocol does not have the operation, sends nothing for it, or it was not measured."
+        f"or does not rise above the axis: the protocol does not have the operation, sends nothing for it, or it was not measured.{states(chosen['commit'])}"
     )
+
+
+def _latencies(table: pd.DataFrame) -> pd.DataFrame:
+    """Single decryptions of LWE over links of 1 ms, opened directly: results/latency.csv and latency_macs.csv."""
+    rows = [
+        r
+        for name in ("latency", "latency_macs")
+        for r in table.attrs.get(name, [])
+        if (r["openings"], r["link"].partition(",")[0]) == ("direct", "rtt=1")
+    ]
+    return pd.DataFrame([
+        {
+            "name": f"{r['variant']}, stored preprocessing", "parameters": "lwe64-p2", "protocol": r["protocol"], "parties": int(r["n"]), "loaded": False,
+            "ms": float(r["ms"]), "ms_low": float(r["least_ms"]), "ms_high": float(r["most_ms"]), "commit": r.get("commit", ""),
+        }
+        for r in rows
+    ])  # fmt: skip
 
 
 def scaling(table: pd.DataFrame) -> Plot | None:
@@ -109,12 +127,13 @@ def scaling(table: pd.DataFrame) -> Plot | None:
         ("secrets of LWE", "seconds", secrets),
         ("decryption of a BFV ciphertext", "seconds", opened[opened["name"].str.contains("bfv.*circuit")]),
         ("decryption of an LWE ciphertext", "online_seconds", opened[opened["name"] == "lwe round_ltz_table"]),
+        ("the same over links of 1 ms", "ms", _latencies(table)),
     ]
     panels = [panel for panel in panels if len(panel[2])]
     if not panels:
         return None
     made, axes = style.figure(len(panels), 3.6, 2.8)
-    captions = []
+    captions, commits = [], list[object]()
     for axis, (title, value, rows) in zip(axes, panels, strict=True):
         # Of several parameter sets the one with the most numbers of parties; LWE has a set of its own for shamir.
         chosen = [rows.groupby("parameters")["parties"].nunique().idxmax()]
@@ -125,10 +144,11 @@ def scaling(table: pd.DataFrame) -> Plot | None:
         style.decades(axis)
         style.ticks(axis, rows["parties"])
         captions.append(f"{title}: {rows['name'].iloc[0]}, {chosen[0]}")
+        commits += list(rows["commit"])
     style.legend_below(made, axes, 6, _any_loaded(panel[2] for panel in panels))
     return made, (
         f"Time against the number of parties ({'; '.join(captions)}). Medians, bars from the fastest to the slowest run. All parties "
-        "share the cores of one machine, so CPU time adds up over the parties: on machines of their own they would be faster."
+        f"share the cores of one machine, so CPU time adds up over the parties: on machines of their own they would be faster.{states(commits)}"
     )
 
 
@@ -152,7 +172,7 @@ def split(table: pd.DataFrame) -> Plot | None:
     style.legend_below(made, [axis], loaded=bool(rows["loaded"].any()))
     return made, (
         f"Where the time of a decryption goes, n = {int(rows['parties'].iloc[0])}; beside each name the time in all. Offline: correlated randomness, independent "
-        "of the ciphertext (oblivious transfer; protocols with an honest majority need none), and for LWE the preprocessing of the pool. Online: the rest, reading the key included."
+        f"of the ciphertext (oblivious transfer; protocols with an honest majority need none), and for LWE the preprocessing of the pool. Online: the rest, reading the key included.{states(rows['commit'])}"
     )
 
 
@@ -197,7 +217,8 @@ def round_trips(table: pd.DataFrame) -> Plot | None:
     )
     return made, (
         f"Time against the round trip ({'; '.join(captions)}). 0: the machine's own loopback; all others are simulated links (delay and "
-        "token bucket in the transport), bandwidth as in their profiles."
+        "token bucket in the transport), bandwidth as in their profiles; each link of a party has all of it."
+        + states(commit for _, _, found in panels for commit in found["commit"])
     )
 
 
@@ -225,7 +246,10 @@ def traffic(table: pd.DataFrame) -> Plot | None:
         style.ticks(axis, rows["parties"])
         captions.append(f"{title}: {rows['name'].iloc[0]}, {parameters}")
     style.legend_below(made, axes, 6, _any_loaded(panel[1] for panel in panels))
-    return made, f"Payload that one party sends, offline and online, mean over the parties ({'; '.join(captions)})."
+    return (
+        made,
+        f"Payload that one party sends, offline and online, mean over the parties ({'; '.join(captions)}).{states(commit for _, rows in panels for commit in rows['commit'])}",
+    )
 
 
 def batches(table: pd.DataFrame) -> Plot | None:
@@ -246,7 +270,7 @@ def batches(table: pd.DataFrame) -> Plot | None:
     style.legend_below(made, [axis], loaded=bool(rows["loaded"].any()))
     return (
         made,
-        f"Throughput of exact decryption against the batch ({parameters}): rounds and reading the key are shared by a batch.",
+        f"Throughput of exact decryption against the batch ({parameters}): rounds and reading the key are shared by a batch.{states(rows['commit'])}",
     )
 
 
@@ -290,7 +314,7 @@ def peers(table: pd.DataFrame) -> Plot | None:
         "machine by libraries without MPC: SEAL where one party has the key; OpenFHE's additive threshold FHE, all parties' work in one process, "
         "no network, on all cores, at a ring of its own choice: BFV and BGV with noise flooding, CKKS with a fixed noise. Rings differ "
         "where the names of the sets do: the same job, not the same size (`make peers` compares equal sizes). What our parties pay for: nobody ever has the key, and "
-        "BFV is decrypted exactly, without flooding."
+        f"BFV is decrypted exactly, without flooding.{states(row['commit'] for row in shown)}"
     )
 
 

@@ -21,7 +21,7 @@ from keyquorum.model.idle import IDLE_CORES
 from keyquorum.model.protocols import COMMITTEES, PROTOCOLS
 
 from . import style
-from .data import select
+from .data import select, states
 
 Ours = Callable[[pd.DataFrame], pd.DataFrame]
 """A function that selects our figures, as columns ``x``, ``y``, ``low``, ``high``, ``label``."""
@@ -51,6 +51,8 @@ class Published:
     xlabel: str = "parties"
     ours: Ours | None = None
     note: str = ""
+    remark: Callable[[pd.DataFrame], str] = lambda found: ""
+    """A sentence on the figures of ours that were found."""
     computed: bool = False
     """Whether our figures are computed from parameters, not measured."""
 
@@ -60,9 +62,8 @@ def _points(rows: pd.DataFrame, scale: float, label: Callable[[pd.Series], str],
         return rows[column + suffix] / rows["batch"] * scale
 
     labels = [label(row) for _, row in rows.iterrows()]
-    return pd.DataFrame(
-        {"x": rows["parties"], "y": values(""), "low": values("_low"), "high": values("_high"), "label": labels, "loaded": rows["loaded"]}
-    )
+    points = {"x": rows["parties"], "y": values(""), "low": values("_low"), "high": values("_high"), "label": labels}
+    return pd.DataFrame({**points, "loaded": rows["loaded"], "commit": rows["commit"]})
 
 
 DISHONEST = with_capability(dishonest_majority=True, field=True)
@@ -81,44 +82,71 @@ def _named(name: str) -> str:
 
 def _where(row: pd.Series) -> str:
     """Batch and link."""
-    batch = f", batch {int(row['batch']):,}" if row["batch"] > 1 else ""
-    return batch + (f", {row['rtt_ms']:g} ms" if row["rtt_ms"] > 0 else ", one machine")
+    return (f", batch {int(row['batch']):,}" if row["batch"] > 1 else "") + _link(row)
+
+
+def _link(row: pd.Series) -> str:
+    return f", {row['rtt_ms']:g} ms" if row["rtt_ms"] > 0 else ", no link"
 
 
 def _paper004(row: str, quantity: str) -> Ours:
-    """The best method for rows of a table of the paper whose name begins so, at the paper's sizes: results/paper004.csv."""
+    """The best method for rows of a table of the paper whose name begins so, at the paper's sizes: results/paper004.csv, with the prime of 60 bits. Over the
+    paper's links where they were measured over them, otherwise without a link."""
 
     def make(table: pd.DataFrame) -> pd.DataFrame:
-        rows = [
-            r
-            for r in table.attrs.get("paper004", [])
-            if r["row"].startswith(row) and (r["quantity"], r["best"], r.get("link", "none")) == (quantity, "yes", "none")
-        ]
-        batch = f", batch {PAPER_004_BATCH:,}" if quantity in ("ms", "us") else ""
-
-        def label(r: dict[str, str]) -> str:
-            words = {"3": f", length {r['row'].split()[-1]}", "5": f", {r['row'].split()[-1]}"}.get(r["table"], "")
-            return f"ours, {r['method']}{words}{batch}, one machine"
-
-        return _own_rows(rows, "parties", "ours", label)
+        rows = [r for r in table.attrs.get("paper004", []) if r["row"].startswith(row) and (r["quantity"], r["best"]) == (quantity, "yes")]
+        rows = [r for r in rows if r.get("q_bits", "") in ("", PRIME_BITS)]
+        linked = {(r["row"], r["parties"]) for r in rows if _link_004(r) != "none"}
+        rows = [r for r in rows if _link_004(r) != "none" or (r["row"], r["parties"]) not in linked]
+        return _own_rows(rows, "parties", "ours", _label_004)
 
     return make
 
 
 PAPER_004_BATCH = 1 << 15
-"""Results of a run in results/paper004.csv."""
+"""Results of a run in tables of paper004.csv that do not say it."""
+PRIME_BITS = "60"
+"""Bits of the prime of conversions in plots."""
+NETWORKS_004 = {"none": "no link", "paper004-lan": "LAN, simulated", "paper004-wan": "WAN, simulated"}
 
 
-def _sweep(suite: str, name: str, scale: float, protocols: list[str], other: str = "") -> Ours:
-    """Programs of a sweep whose names begin so. Those with ``other`` in their name do another thing than the paper."""
+def _link_004(r: dict[str, str]) -> str:
+    return r.get("link") or "none"
+
+
+def _label_004(r: dict[str, str]) -> str:
+    """Method, what else the row's name says, batch and link."""
+    batch = int(r.get("batch") or (PAPER_004_BATCH if r["quantity"] in ("ms", "us") else 1))
+    words = [r["method"]]
+    if r["table"] == "3":
+        words.append(f"length {r['row'].split()[-1]}")
+    if r["table"] == "5":  # names of decryptions have their method
+        words = [r["row"].removeprefix(DECRYPTION_004)] if r["row"].startswith(DECRYPTION_004) else [*words, r["row"].removeprefix("key generation ")]
+    return ", ".join(["ours", *words, *([f"batch {batch:,}"] if batch > 1 else []), NETWORKS_004[_link_004(r)]])
+
+
+DECRYPTION_004 = "decryption of a ciphertext, "
+
+
+def _sweep(suite: str, name: str, scale: float, protocols: list[str], modulo_prime: bool = False) -> Ours:
+    """Programs of a sweep whose names begin so. ``modulo_prime``: the paper's results are modulo a prime, so those modulo 2^k are another operation."""
 
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite=suite, backend="embedded", protocol=protocols)
         rows = rows[rows["name"].str.startswith(name)]
-        made = _points(rows, scale, lambda r: f"ours, {r['name']}, {r['protocol']}{_where(r)}")
-        return made.assign(other=[bool(other) and other in text for text in made["label"]])
+        made = _points(
+            rows, scale, lambda r: f"ours, {r['name']}, {r['protocol']}{f', shares modulo {RING}' if modulo_prime and _is_ring(r) else ''}{_where(r)}"
+        )
+        return made.assign(other=[modulo_prime and _is_ring(r) for _, r in rows.iterrows()])
 
     return make
+
+
+RING = "2^64"
+
+
+def _is_ring(row: pd.Series) -> bool:
+    return str(row["parameters"]).startswith("Z2^")
 
 
 def _both(*makers: Ours) -> Ours:
@@ -136,24 +164,39 @@ def _not_the_same(maker: Ours) -> Ours:
     return lambda table: maker(table).assign(other=True)
 
 
-def _single(table: pd.DataFrame) -> pd.DataFrame:
-    """Single decryptions of LWE as in the paper: a dishonest majority, exact, over links. Of a protocol whose latency was measured for itself (results/latency.csv,
-    latency_macs.csv) the sweep has the other round trips alone."""
-    own = [r for name in LATENCIES for r in table.attrs.get(name, [])]
-    measured = _own_rows(
-        own, "n", "ms", lambda r: f"ours, {r['variant']}, {_named(r['protocol'])}, {r['openings']} openings, {r['link'].removeprefix('rtt=')} ms",
-        ("least_ms", "most_ms"),
-    )  # fmt: skip
-    rows = select(table, suite="decrypt", backend="embedded", batch=1)
-    rows = rows[rows["name"].str.startswith("lwe") & rows["protocol"].isin(DISHONEST) & (rows["rtt_ms"] > 0) & rows["name"].str.contains("ltz")]
-    partners = {COMMITTEES[r["protocol"]].field_protocol for r in own}
-    again = rows["protocol"].isin(partners) & rows["name"].str.contains("table") & (rows["rtt_ms"] == 1)
-    sweep = _points(rows[~again], 1e3, lambda r: f"ours, {r['name']}, {_committee(r)}{_where(r)}", "online_seconds")
-    return pd.concat([made for made in (measured, sweep) if len(made)], ignore_index=True) if len(measured) or len(sweep) else sweep
+def _single(*pings: int) -> Ours:
+    """Single decryptions of LWE as in the paper: a dishonest majority, exact, over links of these pings. Of a protocol and ping whose latency was measured for itself
+    (results/latency.csv, latency_macs.csv) the sweep's is left out."""
+
+    def make(table: pd.DataFrame) -> pd.DataFrame:
+        own = [r for name in LATENCIES for r in table.attrs.get(name, []) if _ping(r) in pings]
+        measured = _own_rows(
+            own,
+            "n",
+            "ms",
+            lambda r: f"ours, {r['variant']}, {_named(r['protocol'])}, {r['openings']} openings, {_ping(r)} ms",
+            ("least_ms", "most_ms"),
+        )
+        rows = select(table, suite="decrypt", backend="embedded", batch=1, rtt_ms=list(pings))
+        rows = rows[rows["name"].str.startswith("lwe") & rows["protocol"].isin(DISHONEST) & rows["name"].str.contains("ltz")]
+        known = {(COMMITTEES[r["protocol"]].field_protocol, _ping(r)) for r in own}
+        again = [(r["protocol"], r["rtt_ms"]) in known and "table" in r["name"] for _, r in rows.iterrows()]
+        sweep = _points(
+            rows[~pd.Series(again, index=rows.index, dtype=bool)], 1e3, lambda r: f"ours, {r['name']}, {_committee(r)}{_where(r)}", "online_seconds"
+        )
+        found = [made for made in (measured, sweep) if len(made)]
+        return pd.concat(found, ignore_index=True) if found else sweep
+
+    return make
 
 
 LATENCIES = ("latency", "latency_macs")
 """Tables of single decryptions."""
+
+
+def _ping(row: dict[str, str]) -> int:
+    """The ping of a link, ms: of ``rtt=1`` it is 1."""
+    return int(row["link"].removeprefix("rtt=").partition(",")[0])
 
 
 def _batches(table: pd.DataFrame) -> pd.DataFrame:
@@ -165,23 +208,13 @@ def _batches(table: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def _rates(table: pd.DataFrame) -> pd.DataFrame:
-    """Decryptions of LWE a second, of batches over the paper's link, dishonest majority."""
-    rows = select(table, suite="decrypt", backend="embedded", protocol=ADDITIVE, parameters="lwe64-p2", link="paper000-1ms")
-    rows = rows[rows["name"].str.startswith("lwe") & (rows["batch"] > 1)]
-    made = _points(rows, 1.0, lambda r: f"ours, {r['name']}, {_committee(r)}{_where(r)}", "online_seconds")
-    made["y"], made["low"], made["high"] = 1 / made["y"], 1 / made["high"], 1 / made["low"]
-    return made
-
-
 def _own_rows(
     rows: list[dict[str, str]], x: str, y: str, label: Callable[[dict[str, str]], str], ends: tuple[str, str] | None = None
 ) -> pd.DataFrame:
-    """Points of a table of our own: single runs, or with the columns ``ends`` of the smallest and the largest. ``changed``: recorded with changes that no
-    commit has."""
+    """Points of a table of our own: single runs, or with the columns ``ends`` of the smallest and the largest. ``shared``: whether the links of a party share its
+    bandwidth."""
     values, low, high = ([float(r[name]) for r in rows] for name in (y, *(ends or (y, y))))
     loaded = [float(r.get("busy") or 0) > IDLE_CORES for r in rows]
-    changed = [str(r.get("commit", "")).endswith("+") for r in rows]
     return pd.DataFrame(
         {
             "x": [int(r[x]) for r in rows],
@@ -190,7 +223,8 @@ def _own_rows(
             "high": high,
             "label": [label(r) for r in rows],
             "loaded": loaded,
-            "changed": changed,
+            "commit": [r.get("commit", "") for r in rows],
+            "shared": [r.get("shared_link") == "yes" for r in rows],
         }
     )
 
@@ -201,7 +235,7 @@ def _ajax_keys(table: pd.DataFrame) -> pd.DataFrame:
         table.attrs.get("ajax", []),
         "parties",
         "seconds",
-        lambda r: f"ours, {r['protocol']}, noise {r['noise']} ({float(r['growth']):.3g}), link {r['link']}, one machine",
+        lambda r: f"ours, {r['protocol']}, noise {r['noise']} ({float(r['growth']):.3g}), {_link_002(r)}",
     )
 
 
@@ -210,9 +244,26 @@ def _ajax_decryption(column: str) -> Ours:
 
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = table.attrs.get("ajax_decryption", [])
-        return _own_rows(rows, "t", column, lambda r: f"ours, {r['variant']}, {r['parameters']}, {r['link'].upper()}, simulated")
+        return _own_rows(rows, "t", column, lambda r: f"ours, {r['variant']}, {r['parameters']}, {_link_002(r)}")
 
     return make
+
+
+def _link_002(r: dict[str, str]) -> str:
+    """The simulated link of a row, and whether the links of a party share it."""
+    if r["link"] == "none":
+        return "no link"
+    return f"{r['link'].upper()}, simulated{', shared' if r.get('shared_link') == 'yes' else ''}"
+
+
+def _whose_bandwidth(found: pd.DataFrame) -> str:
+    """Whether the links of a party share its bandwidth, as in the paper, where ours were measured over links."""
+    over = found[found["label"].str.contains("simulated")] if len(found) else found
+    if over.empty:
+        return ""
+    if over["shared"].all():
+        return " The links of a party of ours share its bandwidth, as those of the paper's machines."
+    return " Where a label of ours does not say shared, each simulated link has the whole bandwidth, so among more than two parties ours have more than the paper's."
 
 
 def _cnn(phase: str) -> Ours:
@@ -220,9 +271,10 @@ def _cnn(phase: str) -> Ours:
 
     def make(table: pd.DataFrame) -> pd.DataFrame:
         rows = select(table, suite=f"cnn: {phase}", name=DIGITS)
-        sets = 1 if phase == "keys" else rows["batch"] / IMAGES
-        of = "" if phase == "keys" else f" a set of {IMAGES} digits,"
-        return _points(rows.assign(batch=sets), 1.0, lambda r: f"ours,{of} {r['protocol']}{_where(r)}")
+        if phase == "keys":
+            return _points(rows.assign(batch=1), 1.0, lambda r: f"ours, {r['parameters']} with seven Galois keys, {r['protocol']}{_link(r)}")
+        sets = rows.assign(batch=rows["batch"] / IMAGES)
+        return _points(sets, 1.0, lambda r: f"ours, one of {r['batch']:.0f} sets of up to {IMAGES} digits, {r['protocol']}{_link(r)}")
 
     return make
 
@@ -240,65 +292,62 @@ def _modulus_bits(name: str) -> int:
 
 LAN_WAN = "LAN: 0.5 ms, 2 Gbit/s; WAN: 20 ms, 500 Mbit/s; one instance of 2 vCPU a party."
 OPEN_MACS = "which do not say whether MACs are included"
-AJAX_BATCH = "A batch of 20,000. Theirs: c6i.2xlarge a party, whose peers share its bandwidth. Ours: t + 1 additive parties, semi-honest, fresh noise; each simulated link has the whole bandwidth."
-ONE_MACHINE = "Ours: all parties on one machine, which adds up their CPU time."
+ONE_MACHINE = "All parties of ours are on one machine, which adds up their CPU time."
+OURS_000 = f"Ours: LWE (lwe64-p2), stored preprocessing, simulated links: of round_ltz_table-8x2 of that ping alone, without a limit of bandwidth, of the others with 1 Gbit/s. {ONE_MACHINE}"
+AJAX_BATCH = f"A batch of 20,000. Theirs: c6i.2xlarge a party, whose peers share its bandwidth. Ours: t + 1 additive parties, semi-honest, fresh noise. {ONE_MACHINE}"
 PLOTS = [
     Published(
         "000_slide_online_latency", "Online latency of one decryption", "000 (ePrint 2025/1781)", "online_ms", "ms",
-        series=("ping_ms",), ours=_single, note=f"Theirs: hardware and bandwidth not stated, {OPEN_MACS}. Ours: LWE (lwe64-p2), stored preprocessing, simulated links of 1 Gbit/s. {ONE_MACHINE}",
+        series=("ping_ms",), ours=_single(1, 10), note=f"Theirs: hardware and bandwidth not stated, {OPEN_MACS}. {OURS_000}",
     ),
     Published(
         "000_slide_throughput", "Latency against Noah's Ark", "000 (ePrint 2025/1781)", "latency_ms", "ms", series=("protocol",),
-        ours=_single, note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}. Ours: LWE (lwe64-p2), stored preprocessing. {ONE_MACHINE}",
-    ),
-    Published(
-        "000_slide_throughput", "Decryptions a second", "000 (ePrint 2025/1781)", "decryptions_per_second", "decryptions a second",
-        series=("protocol",), ours=lambda t: _rates(t),
-        note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}. Ours: LWE (lwe64-p2), the same link, one batch of 1,024 at a time, stored preprocessing, no MACs. {ONE_MACHINE}",
+        ours=_single(1), note=f"Theirs: 1 ms, 1 Gbit/s, {OPEN_MACS}; Noah's Ark as the slides have it, which is not run here. {OURS_000}",
     ),
     Published(
         "002_table1_decryption", "Decryption", "002 (Ajax), table 1", "online_ms", "ms, online", x="corruption_threshold",
-        series=("protocol", "network"), xlabel="corruptions t", ours=_batches,
-        note=f"Theirs: averaged over a batch of 20,000 (Ajax), c6i.2xlarge a party. Ours: LWE (lwe64-p2; {SHAMIR}: {lwe_set(SHAMIR)}), averaged over a batch. {ONE_MACHINE}",
+        series=("protocol", "network"), xlabel="corruptions t", ours=_not_the_same(_batches),
+        note=f"Theirs: averaged over a batch of 20,000 (Ajax), c6i.2xlarge a party. Ours, of other sets, batches or links: LWE ({lwe_set(ADDITIVE)}; {SHAMIR}: {lwe_set(SHAMIR)}), averaged over a batch. {ONE_MACHINE}",
     ),
     Published(
         "002_table1_decryption", "Decryption with the paper's batch and links", "002 (Ajax), table 1", "online_ms", "ms, online", x="corruption_threshold",
-        series=("protocol", "network"), xlabel="corruptions t", ours=_ajax_decryption("online_ms"), note=f"{AJAX_BATCH} {ONE_MACHINE}",
+        series=("protocol", "network"), xlabel="corruptions t", ours=_ajax_decryption("online_ms"), note=AJAX_BATCH, remark=_whose_bandwidth,
     ),
     Published(
         "002_table1_decryption", "Decryption with its preprocessing", "002 (Ajax), table 1", "total_ms", "ms, online and offline", x="corruption_threshold",
-        series=("protocol", "network"), xlabel="corruptions t", ours=_ajax_decryption("total_ms"), note=f"{AJAX_BATCH} {ONE_MACHINE}",
+        series=("protocol", "network"), xlabel="corruptions t", ours=_ajax_decryption("total_ms"), note=AJAX_BATCH, remark=_whose_bandwidth,
     ),
     Published(
-        "002_section1_end_to_end", "Key generation", "002 (Ajax), section 1.1", "keygen_seconds", "seconds", ours=_ajax_keys,
-        note=f"Keys with a bootstrapping key, of the paper's parameters (ajax53): 33.8 million opened residues, theirs and ours. Ours: no added delay; in brackets the variance of the noise, as a multiple of the set's. {ONE_MACHINE}",
+        "002_section1_end_to_end", "Key generation", "002 (Ajax), section 1.1", "keygen_seconds", "seconds", ours=_ajax_keys, remark=_whose_bandwidth,
+        note=f"Keys with a bootstrapping key, of the paper's parameters (ajax53): 33.8 million opened residues, theirs and ours. In brackets the variance of the noise, as a multiple of the set's. {ONE_MACHINE}",
     ),
     Published(
         "004_table2_gaussian", "Discrete Gaussian, deviation 3.2", "004 (GMPFHE), table 2", "ms", "ms a sample",
-        ours=_both(_paper004("discrete Gaussian", "ms"), _sweep("sampling", "discrete Gaussian", 1e3, [ADDITIVE_RING])), note=f"{LAN_WAN} {ONE_MACHINE} A sample of a batch.",
+        ours=_both(_paper004("discrete Gaussian", "ms"), _sweep("sampling", "discrete Gaussian", 1e3, [ADDITIVE_RING])), remark=_whose_bandwidth,
+        note=f"{LAN_WAN} {ONE_MACHINE} A sample of a batch.",
     ),
     Published(
         "004_table3_fixed_weight", "Vector of Hamming weight 64", "004 (GMPFHE), table 3", "seconds", "seconds",
-        series=("phi_m", "network"), ours=_paper004("Hamming weight", "seconds"),
+        series=("phi_m", "network"), ours=_paper004("Hamming weight", "seconds"), remark=_whose_bandwidth,
         note=f"{LAN_WAN} {ONE_MACHINE} Ours have the paper's lengths (`make bench-paper004`); marks are hollow only where the busy cores were noted.",
     ),
     *(
         Published(
             "004_table4_conversion", f"Conversion: {theirs}", "004 (GMPFHE), table 4", "us", "µs a value",
-            where=(("operation", theirs),), ours=_both(_paper004(theirs, "us"), _sweep("conversion", ours, 1e6, [ADDITIVE_RING, ADDITIVE], "(bits)")),
-            note=f"{LAN_WAN} {ONE_MACHINE} A value of a batch. Ours modulo a prime of 60 bits; shares of bits alone, without the lift to that prime, are another operation.",
+            where=(("operation", theirs),), ours=_both(_paper004(theirs, "us"), _sweep("conversion", ours, 1e6, [ADDITIVE_RING, ADDITIVE], ours.endswith("to Zq"))), remark=_whose_bandwidth,
+            note=f"{LAN_WAN} {ONE_MACHINE} A value of a batch. Ours modulo a prime of {PRIME_BITS} bits, where the paper has 64; shares modulo {RING}, without the lift to a prime, are another operation.",
         )
         for theirs, ours in (("Z2 to Zq", "Z2 to Zq"), ("Z3 to Zq", "Z3 to Zq"), ("Zq to bits", "Zq to Z2"))
     ),
     Published(
         "004_table5_cnn", "Key generation for a CNN", "004 (GMPFHE), table 5", "seconds", "seconds",
-        where=(("operation", "KeyGen"),), ours=_both(_paper004("key generation", "seconds"), _not_the_same(_cnn("keys"))),
+        where=(("operation", "KeyGen"),), ours=_both(_paper004("key generation", "seconds"), _not_the_same(_cnn("keys"))), remark=_whose_bandwidth,
         note=f"{LAN_WAN} CKKS, N = 16384, 484 bits, which have no 128-bit security; public and relinearisation key. Another operation: the keys of our CNN, {_modulus_bits(CNN_SET)} bits with seven Galois keys. {ONE_MACHINE}",
     ),
     Published(
         "004_table5_cnn", "Decryption of a CNN's result", "004 (GMPFHE), table 5", "seconds", "seconds",
-        where=(("operation", "Dec"),), ours=_not_the_same(_cnn("decryption")),
-        note=f"{LAN_WAN} Theirs: one digit. Ours: a set of ciphertexts, which holds up to {IMAGES} digits, mean of the sets of a run, which are decrypted together; flooded. {ONE_MACHINE}",
+        where=(("operation", "Dec"),), ours=_both(_paper004("decryption", "seconds"), _not_the_same(_cnn("decryption"))), remark=_whose_bandwidth,
+        note=f"{LAN_WAN} One ciphertext, online, after loading; opened plainly as in the paper it gives the key away, which no command does. Another operation: a set of ciphertexts for up to {IMAGES} digits, mean of the sets of a run, which are decrypted together; flooded. {ONE_MACHINE}",
     ),
     Published(
         "004_table6_key_sizes", "Sizes of keys", "004 (GMPFHE), table 6", "mb", "MB (ours: MiB)", series=("protocol", "key"), ours=_key_sizes, computed=True,
@@ -372,8 +421,15 @@ def _draw_theirs(axis: Axes, plot: Published, lines: Lines, levels: Lines) -> No
         for at, value, note in zip(x, y, notes, strict=True):
             if value == value:
                 read = "?" if str(note or "").startswith(f"{plot.value}: ") else ""
-                number = f"{value:,.4g}{read}" if value < 1e4 else f"{value:,.0f}{read}"
-                axis.annotate(number, (at, value), places[i][0], textcoords="offset points", ha=places[i][1], va="center", **style.NUMBER)
+                axis.annotate(
+                    f"{style.number(value)}{read}",
+                    (at, value),
+                    places[i][0],
+                    textcoords="offset points",
+                    ha=places[i][1],
+                    va="center",
+                    **style.NUMBER,
+                )
     for i, (label, rows) in enumerate(levels):
         axis.axhline(float(rows[plot.value].iloc[0]), label=label, color=greys[i + len(lines)], linestyle=":", zorder=6)
 
@@ -404,8 +460,8 @@ def _caption(plot: Published, found: pd.DataFrame) -> str:
     missing = "" if plot.ours is None or len(found) else " Ours: not measured in these results."
     nothing = " Nothing of ours is of this kind." if plot.ours is None else ""
     other = f" The second panel has what is {NOT_THE_SAME}." if len(found) and found["other"].any() else ""
-    changed = " Some of ours were recorded with changes that no commit has." if "changed" in found and (found["changed"] == True).any() else ""  # noqa: E712
-    return f"{plot.paper}, as printed (grey, dashed). {plot.note}{other}{changed}{missing}{nothing}"
+    commits = states(found["commit"]) if "commit" in found else ""
+    return f"{plot.paper}, as printed (grey, dashed). {plot.note}{plot.remark(found)}{other}{commits}{missing}{nothing}"
 
 
 def head(made: Figure, title: str, published_table: str, machine: str, computed: bool = False) -> None:
@@ -414,7 +470,7 @@ def head(made: Figure, title: str, published_table: str, machine: str, computed:
     hardware = PAPERS[published_table[:3]] + LINKS.get(published_table, "")
     lines = [f"paper: {'computed, not measured' if computed else hardware}"]
     if machine:
-        lines += [f"ours: {machine}, shared by all parties;", "loopback, or simulated links where a round trip is named"]
+        lines += [f"ours: {machine}, shared by all parties;", "no link, or simulated ones where a ping or a network is named"]
     made.axes[0].set_title("\n".join(lines), fontsize=6.5, color=style.PAPER, loc="left")
 
 

@@ -56,6 +56,31 @@ NUMBER: dict[str, Any] = {
     "fontsize": 6, "color": "#000000", "zorder": 8, "path_effects": [patheffects.withStroke(linewidth=1.6, foreground="white")],
 }  # fmt: skip
 """Style of the numbers beside published marks."""
+
+
+def number(value: float) -> str:
+    """A figure as it stands beside its mark."""
+    return f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
+
+
+def published(
+    axis: Axes,
+    x: Sequence[float],
+    y: Sequence[float],
+    label: str,
+    look: tuple[str, str],
+    apart: tuple[float, float] = (0, 8),
+    numbers: slice = slice(None),
+) -> None:
+    """Marks of a paper, above ours, and ``apart`` from them their ``numbers`` (all)."""
+    colour, mark = look
+    axis.plot(
+        list(x), list(y), label=label, color=colour, marker=mark, linestyle="--", linewidth=1, markersize=6.5, markeredgecolor="white", markeredgewidth=0.7, zorder=6
+    )  # fmt: skip
+    for at, value in list(zip(x, y, strict=True))[numbers]:
+        axis.annotate(number(value), (at, value), apart, textcoords="offset points", ha="center", va="center", **NUMBER)
+
+
 DOTS = "...."
 LOADED = "started under load"
 """Legend of hollow marks and dotted bars."""

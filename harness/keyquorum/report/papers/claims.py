@@ -11,7 +11,7 @@ from typing import Any
 from .figures import Figure
 from .figures import matches as published_matches
 from .files import RuleError, folder
-from .recorded import History, matches
+from .recorded import History, Record, matches
 from .rules import Check, Quantity
 from .table import Papers, text
 
@@ -52,7 +52,7 @@ def _verdict(claim: Mapping[str, str], check: Check, papers: Papers, results: Pa
     low = float("-inf") if check.least is None else check.least
     high = float("inf") if check.most is None else check.most
     shown = text(min(values), 3) if min(values) == max(values) else f"{text(min(values), 3)} to {text(max(values), 3)}"
-    holds = HOLDS if all(low <= value <= high for value in values) else FAILS
+    holds = HOLDS if all(low <= value <= high for value in values) else CITED if check.bound else FAILS
     return Verdict(claim, holds, ": ".join([*([check.says] if check.says else []), f"ours {shown}"]))
 
 
@@ -60,23 +60,41 @@ def _values(check: Check, papers: Papers, results: Path, history: History) -> Se
     if check.recorded:
         source = papers.rules.sources[check.recorded["source"]]
         value = Quantity.of(check.recorded["value"])
-        rows = [row for row in source.rows(results) if matches(row, check.recorded["match"]) and not history.refusal(row["commit"])]
+        rows = [row for row in source.rows(results) if matches(row, check.recorded["match"]) and not _refused(row, history)]
         return [number for number in map(value.read, rows) if number is not None]
-    first = _of_figures(check.figure, "ours" if check.of == "spread" else check.of, papers)
     if check.of == "spread":
-        return [max(first) / min(first)] if first else []
+        return _spreads(check.figure, papers)
+    first = _of_figures(check.figure, check.of, papers)
     if check.over:
         second = _of_figures(check.over, check.of, papers)
         return [min(first) / min(second)] if first and second else []
     return first
 
 
+def _refused(row: Mapping[str, str], history: History) -> bool:
+    """Whether a commit of a row is not of the history. A row that is computed from two tables has two."""
+    return any(history.refusal(row[name]) for name in ("commit", "other_commit") if name in row)
+
+
+def _spreads(wanted: Mapping[str, Any], papers: Papers) -> list[float]:
+    """For each system of ours that stands beside several of the figures, its largest number divided by its smallest."""
+    of_system: dict[str, list[float]] = {}
+    for row in _rows(wanted, papers):
+        of_system.setdefault(row["system"], []).append(float(row["ours"]))
+    return [max(numbers) / min(numbers) for numbers in of_system.values() if len(numbers) > 1]
+
+
 def _of_figures(wanted: Mapping[str, Any], column: str, papers: Papers) -> list[float]:
     """Numbers of the rows of figures that count."""
+    return [float(row[column]) for row in _rows(wanted, papers)]
+
+
+def _rows(wanted: Mapping[str, Any], papers: Papers) -> list[Record]:
+    """The rows of figures that count."""
     chosen = [f for f in papers.figures if _is(f, wanted)]
     if not chosen:
         raise RuleError(f"claim about {wanted['table']}, {wanted['column']}: no figure is so: correct where")
-    return [float(row[column]) for figure in chosen for row in papers.by_figure[figure] if row["ours"] and row["comparable"] != "no"]
+    return [row for figure in chosen for row in papers.by_figure[figure] if row["ours"] and row["comparable"] != "no"]
 
 
 def _is(figure: Figure, wanted: Mapping[str, Any]) -> bool:

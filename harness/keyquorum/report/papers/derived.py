@@ -13,6 +13,8 @@ from .recorded import Record, read
 
 KEYS_SET = "ckks-16384-seed004"
 """The set with the primes of paper 004."""
+NETWORK_SET, MULTI_KEY_SET, ENCRYPTED = "ckks-16384-bench", "mk-ckks-set2", "encrypted digits and model"
+"""The set of our network, the form of multi-key CKKS, and the name of evaluations with encrypted weights."""
 
 
 def key_sizes(_: Path) -> list[Record]:
@@ -37,5 +39,34 @@ def keygen_traffic(results: Path) -> list[Record]:
     return made
 
 
-DERIVED: dict[str, Callable[[Path], list[Record]]] = {"key_sizes": key_sizes, "circuit_003": circuit_003, "keygen_traffic": keygen_traffic}
+def multi_key_cnn(results: Path) -> list[Record]:
+    """By how much an evaluation of the network takes longer under multi-key CKKS than under a joint key, with encrypted weights: at least the time of its relinearised
+    products (results/multikey.csv) divided by that of a set of digits (results/bench/cnn.csv). ``other_commit``: of the latter."""
+    rows = [row for row in read(results / "multikey.csv") if (row["workload"], row["reading"], row["gadget"], row["parameters"]) == MULTI_KEY_PRODUCT]
+    joint = [row for row in read(results / "bench" / "cnn.csv") if (row["name"], row["phase"]) == (ENCRYPTED, "evaluation")]
+    if not rows or not joint:
+        return []
+    from keyquorum.cnn.counts import counts
+    from keyquorum.cnn.packing import IMAGES
+
+    products = counts(load(NETWORK_SET, warn=False), True).relinearisations
+    return [
+        {
+            "parties": row["parties"], "protocol": other["protocol"], "commit": row["commit"], "other_commit": other["commit"],
+            "times": repr(products * float(row["ours"]) / (1e3 * IMAGES * float(other["seconds"]) / float(other["batch"]))),
+        }
+        for row in rows
+        for other in joint
+    ]  # fmt: skip
+
+
+MULTI_KEY_PRODUCT = ("W2r", "multi-key", "rns", MULTI_KEY_SET)
+
+
+DERIVED: dict[str, Callable[[Path], list[Record]]] = {
+    "key_sizes": key_sizes,
+    "circuit_003": circuit_003,
+    "keygen_traffic": keygen_traffic,
+    "multi_key_cnn": multi_key_cnn,
+}
 """By name; rows without a ``commit`` are computed by the code that makes the table, and count as such."""

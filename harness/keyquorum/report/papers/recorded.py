@@ -15,6 +15,8 @@ from keyquorum.model.errors import KeyQuorumError
 Record = dict[str, str]
 CASE = ("suite", "name", "backend", "protocol", "parties", "parameters", "batch", "link")
 ORIGIN = ("commit", "machine", "cores", "busy", "utc")
+OF_RUNS = ("accuracy", "digits", "logit_error", "precision_bits")
+"""Columns of sweeps whose suite has such figures."""
 SHORT = 12
 """Digits of a commit in tables."""
 
@@ -85,7 +87,7 @@ def measurements(rows: Iterable[Record]) -> list[Record]:
     """Measurements of a sweep: one for each case with its whole runs (``phase`` is empty), and one for each of its phases.
 
     Times are those of the slowest party: medians over the runs, with the fastest and the slowest. ``cpu_party``: CPU seconds of the busiest party;
-    ``cpu_online_party``: without its offline phase.
+    ``cpu_online_party``: without its offline phase. Accuracy and the like are those of the first run; empty where a table has none.
     """
     found: dict[tuple[str, ...], list[Record]] = {}
     for row in rows:
@@ -106,7 +108,7 @@ def _measurement(case: Record, rows: list[Record]) -> Record:
         runs = {repeat: [total for (other, _), total in sums.items() if other == repeat] for repeat, _ in sums}
         return [max(totals) for totals in runs.values()]
 
-    made = case | {name: rows[0][name] for name in ORIGIN} | {"rtt_ms": rows[0]["rtt_ms"]}
+    made = case | {name: rows[0][name] for name in ORIGIN} | {"rtt_ms": rows[0]["rtt_ms"]} | {name: rows[0].get(name) or "" for name in OF_RUNS}
     times = {
         "seconds": lambda row: float(row["seconds"]),
         "online_seconds": lambda row: float(row["seconds"]) - float(row["offline_seconds"]),

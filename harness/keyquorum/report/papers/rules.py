@@ -25,11 +25,12 @@ QUANTITIES = ("value", "low", "high", "cpu_party")
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a recorded row: a column times ``scale``, divided by the column ``per`` if there is one."""
+    """A number of a recorded row: a column, and the column ``plus`` if there is one, times ``scale``, divided by the column ``per`` if there is one."""
 
     column: str
     scale: float = 1.0
     per: str = ""
+    plus: str = ""
 
     @classmethod
     def of(cls, data: object) -> Quantity:
@@ -38,11 +39,18 @@ class Quantity:
 
     def read(self, row: Mapping[str, str]) -> float | None:
         """The number; None if the row does not have it."""
-        cells = [row.get(name) for name in (self.column, self.per) if name]
-        if not all(cells):
+        if not all(row.get(name) for name in self._columns):
             return None
-        value = float(cells[0] or 0) * self.scale
-        return value / float(cells[1] or 1) if self.per else value
+        value = sum(float(row[name]) for name in (self.column, self.plus) if name) * self.scale
+        return value / float(row[self.per]) if self.per else value
+
+    def not_recorded(self, row: Mapping[str, str]) -> bool:
+        """Whether the row has the columns, and one of them is empty: it was measured before the table had the number."""
+        return all(name in row for name in self._columns) and self.read(row) is None
+
+    @property
+    def _columns(self) -> list[str]:
+        return [name for name in (self.column, self.plus, self.per) if name]
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ class Rule:
         wanted = dict(self.match) | {ours: figure.row[theirs] for theirs, ours in self.same.items()}
         if rows and "phase" in rows[0]:
             wanted.setdefault("phase", "")  # whole runs
-        return [row for row in rows if recorded_matches(row, wanted)]
+        return [row for row in rows if recorded_matches(row, wanted) and not self.value.not_recorded(row)]
 
     def named(self, row: Record) -> str:
         """The name of ours."""
@@ -125,9 +133,9 @@ class Headline:
 
 @dataclass(frozen=True)
 class Check:
-    """How a claim is judged: by the rows of a ``figure`` (``of``: their column ``ours`` or ``ratio``, or ``spread``, the largest of ours divided by the smallest; with
-    ``over`` divided by those of another figure), or by ``recorded`` rows: all numbers, times ``scale``, must be at ``least`` or at ``most`` so
-    large. ``says``: what the number is. ``cited``: why it is not judged."""
+    """How a claim is judged: by the rows of a ``figure`` (``of``: their column ``ours`` or ``ratio``, or ``spread``, of each system of ours the largest divided by the
+    smallest; with ``over`` divided by those of another figure), or by ``recorded`` rows: all numbers, times ``scale``, must be at ``least`` or at ``most`` so
+    large. ``says``: what the number is. ``bound``: numbers are bounds on the side that fails, so they can confirm and not refute. ``cited``: why it is not judged."""
 
     claim: str
     cited: str = ""
@@ -139,6 +147,7 @@ class Check:
     least: float | None = None
     most: float | None = None
     says: str = ""
+    bound: bool = False
 
 
 @dataclass(frozen=True)
