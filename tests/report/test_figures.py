@@ -109,7 +109,7 @@ def test_tables_of_the_benches(figures: ModuleType, tmp_path: Path) -> None:
     assert "| random_bits_z2_64 | `semi2k` | 1,000 | 12.0 | – | – |" in text
     assert "| random_bits_field | `semi` | 1,000 | 12.0 | 400 | 30.0 |" in text
     assert "medians of 7" in text
-    assert "| a | m | 2 | – | – | 3.0 KB | 10.9 KB |" in text and "| b | m | 2 | – | – | 3.0 KB | – |" in text
+    assert "| a | m | 2 | none | – | – | – | – | 3.0 KB | 10.9 KB |" in text and "| b | m | 2 | none | – | – | – | – | 3.0 KB | – |" in text
     assert "| `round_ltz_table-8x2` | `semi2k` | 4 | 35.5 | 13.0 | 2043.0 | 3 (15) | 28,119 | 9.0 ms |" in text, "CPU of one of four parties"
     assert "| `round_mask_open` | `semi2k` | 2 | 5.0 | – | 10.0 | 2 | 170,334 | – |" in text and "lwe53" not in text
     assert "in batches of 4,096 to 20,000, without any delay of links" in text
@@ -211,6 +211,7 @@ def test_evaluations_and_sharings(figures: ModuleType, tmp_path: Path) -> None:
         "per_s": 97,
         "offline_ms": "2.36",
         "offline_mb": "0.005",
+        "all_mb": "0.00048",
         "rounds": 11,
         "wrong": 0,
         "busy": "1.5",
@@ -218,7 +219,7 @@ def test_evaluations_and_sharings(figures: ModuleType, tmp_path: Path) -> None:
     }
     write_table(
         tmp_path / "results" / "toprf.csv",
-        [row, row | {"system": "F", "busy": "0.00"}, row | {"batch": "64", "offline_mb": "0.64", "offline_ms": "160"}],
+        [row, row | {"system": "F", "busy": "0.00", "all_mb": ""}, row | {"batch": "64", "offline_mb": "0.64", "offline_ms": "160"}],
     )
     sharing = {
         "t": 2,
@@ -235,8 +236,11 @@ def test_evaluations_and_sharings(figures: ModuleType, tmp_path: Path) -> None:
     write_table(tmp_path / "results" / "lisss.csv", [sharing])
     assert figures.main() == 0
     text = (tmp_path / "results" / "README.md").read_text()
-    assert "| native | table | `semi2k` | 2 | 1 | rtt=1 | 10.26 (started under load) | 97 | 0.00024 | 2.36 | 0.005 | 11 |" in text
-    assert "| F | table | `semi2k` | 2 | 1 | rtt=1 | 10.26 | 97 |" in text
+    assert "| native | table | `semi2k` | 2 | 1 | rtt=1 | 10.26 (started under load) | 97 | 0.00024 | 0.00048 | – | – | 11 |" in text, (
+        "a block alone takes what earlier ones left over"
+    )
+    assert "| native | table | `semi2k` | 2 | 64 | rtt=1 | 10.26 (started under load) | 97 | 0.00024 | 0.00048 | 160 | 0.64 | 11 |" in text
+    assert "| F | table | `semi2k` | 2 | 1 | rtt=1 | 10.26 | 97 | 0.00024 | – | 2.36 | 0.005 | 11 |" in text
     assert "| 2 | 3 | 2.73 | 0.00628 | 4.1 | 0.991 | 0.218 | 2.624 | 2.750 | 16.548 |" in text
     assert (
         "| AES-128 under a shared key, 1 ms round trip | `semi2k`, 2 | 10.26 ms, 0.24 kB a party; 2.5 ms, 0.01 MB ahead (of 64 blocks, each) |"
@@ -270,9 +274,94 @@ def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: Modul
     text = (tmp_path / "README.md").read_text()
     assert "| LWE decryptions, online | `semi2k`, 2 | 149,226 a second (batch 512, CPU of a party 5.3 µs each; no added delay) | – |" in text
     assert text.count("| triples modulo 2^64 | ") == 2 and "CPU of a party 0.5 µs each; no added delay) | MP-SPDZ: 400 |" in text
-    assert "| key generation x | semi-honest, dishonest majority, 2 | 3.7 s | GMPFHE, other hardware: 525.0 s |" in text
+    assert "| key generation x | semi-honest, dishonest majority, 2 | 3.7 s, no link | GMPFHE, other hardware, over its LAN: 525.0 s |" in text
     assert "| 1 programs, on both engines | all, 3 rows | median 0.30 of MP-SPDZ's time, largest 0.50; 0 outputs differ | the same machine |" in text
     assert "[All tables, plots, conditions and commits](results/README.md)" in text
+
+
+def test_rows_of_gmpfhe_name_link_batch_and_processor_time(figures: ModuleType, tmp_path: Path) -> None:
+    """Each link has a row of its own; conversions are those with the prime of 60 bits; keys of a set that is not the paper's have no figure beside them."""
+    (tmp_path / "results").mkdir()
+    row = {
+        "table": "4",
+        "row": "Z2 to Zq",
+        "method": "bits",
+        "best": "yes",
+        "parties": 4,
+        "link": "none",
+        "q_bits": "60",
+        "batch": 32768,
+        "cpu_party": 0.7,
+    }
+    row |= {"quantity": "us", "ours": 0.8, "paper": 574.0}
+    keys = {
+        **row,
+        "table": "5",
+        "row": "key generation x",
+        "method": "cbd",
+        "best": "no",
+        "q_bits": "",
+        "batch": 1,
+        "quantity": "seconds",
+        "paper": "",
+    }
+    traffic = {"quantity": "communication_kb", "ours": 3.0, "paper": 20.6, "cpu_party": ""}
+    made = [
+        row,
+        row | traffic,
+        row | {"link": "paper004-wan", "ours": 9.5, "paper": 1046.0},
+        row | {"q_bits": "62", "ours": 7.7},
+        keys,
+        row | {"method": "slow", "best": "no"},
+    ]
+    write_table(tmp_path / "results" / "paper004.csv", made)
+    assert figures.main() == 0
+    text = (tmp_path / "results" / "README.md").read_text()
+    assert "| Z2 to Zq | bits | 4 | none | 32768 | 0.8 µs | 0.7 µs | 574.0 µs | 3.0 KB | 20.6 KB |" in text
+    assert "| Z2 to Zq | bits | 4 | paper004-wan | 32768 | 9.5 µs | 0.7 µs | 1046.0 µs | – | – |" in text
+    assert "| key generation x | cbd | 4 | none | 1 | 0.8 s | 0.7 s | – | – | – |" in text and "7.7" not in text and "slow" not in text
+    assert "is not comparable with it" in text
+
+
+def test_rates_over_links_have_the_paper_s_beside_them(figures: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    row = {
+        "variant": "mask-open",
+        "protocol": "semi2k",
+        "n": 4,
+        "link": "rtt=1,mbit=1000",
+        "batch": 4096,
+        "parameters": "lwe64-p2",
+        "per_s": 60000,
+        "busy": "0.0",
+        "cores": 2,
+    }
+    row |= {"per_s_of_a_core": 400000, "sustained_per_s": 30000, "bits": 380.1, "storage_bytes": 8.0, "paper_per_s": 64319}
+    write_table(
+        tmp_path / "results" / "throughput.csv",
+        [row, row | {"link": "rtt=10,mbit=1000", "paper_per_s": "", "per_s": 90000}, row | {"variant": "4x3", "per_s": 50000}],
+    )
+    assert figures.throughput()[-3] == "| mask-open | `semi2k` | 4 | rtt=1,mbit=1000 | 4,096 | 60,000 | 400,000 | 30,000 | 380.1 | 8.0 | 64,319 |"
+    assert figures.main() == 0
+    front = (tmp_path / "README.md").read_text()
+    assert (
+        "| LWE decryptions, online, 1 ms and 1 Gbit/s | `semi2k`, 4 | 60,000 a second (mask-open, batch 4,096) | paper 000, other hardware, MACs or not: 64,319 |"
+        in front
+    )
+    assert "90,000" not in front and "50,000" not in front
+
+
+def test_results_begin_with_the_commits_of_their_rows(figures: ModuleType, tmp_path: Path) -> None:
+    """As recorded, none typed by hand."""
+    (tmp_path / "results" / "bench").mkdir(parents=True)
+    rows_of = [{"a": 1, "commit": commit} for commit in ("b" * 12, "a" * 12, "b" * 12)]
+    write_table(tmp_path / "results" / "one.csv", rows_of)
+    (tmp_path / "results" / "bench" / "two.csv").write_text("a\n1\n")
+    (tmp_path / "results" / "papers.csv").write_text("a,commit\n1,c\n")
+    lines = figures.origin()
+    assert lines[-2:] == ["* `bench/two.csv`: not recorded (1).", f"* `one.csv`: {'b' * 12} (2), {'a' * 12} (1)."] and "papers.csv" not in "".join(
+        lines
+    )
 
 
 def test_rows_of_other_states_are_marked(figures: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

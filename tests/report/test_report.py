@@ -18,7 +18,19 @@ from keyquorum.cnn.run import DIGITS
 from keyquorum.model import published as tables
 from keyquorum.model.errors import ResourceError
 from keyquorum.parties import PhaseReport, RunReport
-from keyquorum.report import committees, data, page, plots, published, published_bars, style
+from keyquorum.report import (
+    cnn_evaluation,
+    committees,
+    data,
+    multikey,
+    online_bits,
+    oprf_communication,
+    page,
+    plots,
+    published,
+    published_bars,
+    style,
+)
 from keyquorum.report.threat_models import threat_model_table
 from keyquorum.sweep import rows
 from keyquorum.sweep.cases import Axes, Case, SkippedError
@@ -35,12 +47,19 @@ BESIDE = rows.Circumstances(asked=3, load=0.1, busy=1.5)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-PAPER_004 = """table,row,method,best,parties,quantity,ours,paper
-3,Hamming weight 64 of 23040,bits,yes,2,seconds,0.9,42
-3,Hamming weight 64 of 23040,shuffle,no,2,seconds,5.9,42
-3,Hamming weight 64 of 23040,bits,yes,2,communication_mb,26,263
-3,Hamming weight 64 of 46080,bits,yes,4,seconds,6.1,132
-2,discrete Gaussian,F_q,yes,2,ms,0.02,1.62
+PAPER_004 = """table,row,method,best,parties,quantity,ours,paper,link,shared_link,q_bits,batch
+3,Hamming weight 64 of 23040,bits,yes,2,seconds,0.9,42,,,,
+3,Hamming weight 64 of 23040,shuffle,no,2,seconds,5.9,42,,,,
+3,Hamming weight 64 of 23040,bits,yes,2,communication_mb,26,263,,,,
+3,Hamming weight 64 of 46080,bits,yes,4,seconds,6.1,132,,,,
+2,discrete Gaussian,F_q,yes,2,ms,0.02,1.62,none,,60,32768
+2,discrete Gaussian,F_q,yes,2,ms,0.03,1.62,paper004-lan,yes,60,32768
+2,discrete Gaussian,F_q,yes,2,ms,0.09,1.62,paper004-lan,yes,62,32768
+2,discrete Gaussian,F_q,yes,4,ms,0.15,2.45,none,,60,32768
+4,Z2 to Zq,bits and lift,yes,2,us,0.15,222,paper004-wan,yes,60,32768
+5,"key generation ckks-16384-seed004, no 128-bit security",gaussian,yes,2,seconds,5,525,paper004-lan,yes,,1
+5,"decryption of a ciphertext, ckks-16384-seed004, primes 1, opened plainly, unsafe",opened plainly,yes,2,seconds,0.01,0.17,paper004-wan,yes,,1
+A,ANDs of key generation ckks-16384-seed004,counted,yes,2,total_and_gates,60000000,5.04e11,none,,,1
 """
 
 
@@ -86,11 +105,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows.write(folder / "bench" / f"{suite}.csv", made)
     (folder / "paper004.csv").write_text(PAPER_004)
     (folder / "toprf.csv").write_text(
-        "system,method,protocol,n,ms,mb,batch,link,busy,offline_ms\nnative,table,semi2k,2,4.2,0.0002,1,none,0.1,1\n"
-        "native,table,semi2k,2,9.9,0.1,1,rtt=1,0,1\nH,table,ring,3,300,0.1,1,none,0,1\nlegendre,degree-2,ring,3,1,0.1,1,none,0,1\n"
-        "native,circuit,semi2k,2,15,0.2,120,paper004-lan,0,36\nnative,circuit,semi2k,2,410,0.3,180,paper004-wan,0,54\n"
+        "system,method,protocol,n,ms,mb,batch,link,busy,offline_ms,all_mb,request_mb,answer_mb,bootstraps\nnative,table,semi2k,2,4.2,0.0002,1,none,0.1,1,0.0004,,,\n"
+        "native,table,semi2k,2,9.9,0.1,1,rtt=1,0,1,0.2,,,\nH,table,ring,3,300,0.1,1,none,0,1,0.3,,,\nH,table,semi2k,2,200,0.1,1,none,0,1,,,,\nlegendre,degree-2,ring,3,1,0.1,1,none,0,1,0.3,,,\n"
+        "native,circuit,semi2k,2,15,0.2,120,paper004-lan,0,36,0.4,,,\nnative,circuit,semi2k,2,410,0.3,180,paper004-wan,0,54,0.6,,,\n"
+        "F,tfhe-rs,rep-field,3,165000,0.004,1,none,0,1,0.012,0.0187,0.02,15000\n"
     )
-    (folder / "ghs.csv").write_text("what,parameters,seconds,busy\ntransform,ghs-28679,0.004,0.1\nkeys,ghs-28679,100,0\n")
+    (folder / "ghs.csv").write_text(
+        "what,parameters,noise,link,step,seconds,busy\ntransform,ghs-28679,,none,,0.004,0.1\ntransform-inverse,ghs-28679,,none,,0.006,0\n"
+        "keys,ghs-28679,cbd,paper004-lan,,100,0\nkeys,ghs-53261,cbd,none,,150,0\ndecryption-rounding,ghs-28679,,paper004-wan,online,1.5,0\n"
+        "decryption-bits,ghs-28679,,none,offline and online,0.4,0\n"
+    )
+    (folder / "throughput.csv").write_text(
+        'variant,protocol,n,link,batch,per_s,busy\nmask-open,semi2k,4,"rtt=1,mbit=1000",4096,60000,0\n4x3,spdz2k,4,"rtt=1,mbit=1000",256,5000,0\n'
+        'circuit,semi2k,4,"rtt=10,mbit=1000",4096,30000,0\nmask-open,spdz2k,2,"rtt=1,mbit=1000",256,9000,0\n'
+    )
     (folder / "ajax.csv").write_text("protocol,parties,noise,link,growth,seconds\nshamir,3,local,none,1.5,11.5\n")
     (folder / "ajax_decryption.csv").write_text(
         "t,link,variant,parameters,bits,online_ms,total_ms,busy,commit\n3,lan,round_mask_open,lwe53-p16,200.5,0.005,0.02,0.1,123456789abc+\n"
@@ -167,46 +195,109 @@ def test_plots_show_the_figures(table: pd.DataFrame) -> None:
 
 
 def test_every_measured_table_of_four_papers_has_its_plot() -> None:
-    drawn = {plot.table for plot in (*published.PLOTS, *published_bars.BARS)}
+    drawn = {plot.table for plot in (*published.PLOTS, *published_bars.BARS)} | {online_bits.TABLE, oprf_communication.TABLE}
     of_papers = {name for name in tables.tables() if name[:3] in published.PAPERS}
     assert drawn | set(page.PARAMETER_TABLES) == of_papers and not drawn & set(page.PARAMETER_TABLES)
 
 
 @pytest.mark.parametrize("plot", published_bars.BARS, ids=lambda p: f"{p.table}-{p.title}")
 def test_published_bars_are_as_long_as_printed(plot: published_bars.Bars, table: pd.DataFrame) -> None:
+    """And ours as measured; what is not the paper's operation is in a panel of its own."""
     figure, caption = published_bars.draw(plot, table)
     axis, other = figure.axes[0], figure.axes[-1]
-    assert (other is not axis) == plot.other and (not plot.other or other.get_title() == published.NOT_THE_SAME)
-    printed = [float(str(row[plot.value])) for row in tables.load(plot.table) if row[plot.value] is not None]
-    theirs, ours = axis.containers[0], next(c for c in other.containers[not plot.other :] if isinstance(c, BarContainer))
-    drawn = [bar.get_width() for bar in theirs]
-    assert set(drawn) <= set(printed) and (plot.where or drawn == printed)
-    assert len(drawn) + len(ours) == sum(len(one.get_yticklabels()) for one in {axis, other})
-    assert bool(len(ours)) == (plot.ours is not None)
-    assert ("alone" in caption) == (plot.ours is None)
-    assert ("ours: " in axis.get_title("left")) == (plot.ours is not None)
+    ours, apart = ([bar[1] for bar in make(table)] for make in (plot.ours, plot.apart))
+    assert plot.measured(table) and (other is not axis) == bool(apart)
+    theirs, mine = (_widths(one) for one in axis.containers if isinstance(one, BarContainer))
+    printed = [float(str(row[plot.value])) for row, _ in plot.theirs() if row[plot.value] is not None]
+    assert theirs == [value for _, value in plot.theirs()] and mine == pytest.approx(ours) and set(printed) <= set(theirs)
+    if apart:
+        [drawn] = (_widths(one) for one in other.containers if isinstance(one, BarContainer))
+        assert drawn == pytest.approx(apart) and other.get_title() == published.NOT_THE_SAME and published.NOT_THE_SAME in caption
+    assert len(theirs) + len(mine) + len(apart) == sum(len(one.get_yticklabels()) for one in {axis, other})
+    assert "alone" not in caption and "not measured in these results" not in caption and "ours: " in axis.get_title("left")
+
+
+def _widths(bars: BarContainer) -> list[float]:
+    return [bar.get_width() for bar in bars]
+
+
+def _bars(table_name: str, title: str = "") -> published_bars.Bars:
+    return next(plot for plot in published_bars.BARS if plot.table == table_name and title in plot.title)
 
 
 def test_evaluations_beside_those_of_the_paper(table: pd.DataFrame) -> None:
-    """Of single blocks without added delay; the Legendre PRF is another function."""
-    seconds, mb = (plot.ours for plot in published_bars.BARS if plot.table == "003_table1_oprf")
-    assert seconds is not None and mb is not None
-    assert [(label.split(",")[1].strip(), value) for label, value, *_ in seconds(table)] == [
+    """Of single blocks without added delay; the Legendre PRF is another function. Bytes are those of all parties, as the paper's of both servers; of FHE alone request and answer."""
+    assert [(label.split(",")[1].strip(), value) for label, value, *_ in _bars("003_table1_oprf", "One evaluation").ours(table)] == [
         ("AES on shares", pytest.approx(0.0042)), ("the paper's system without a dealer", pytest.approx(0.3)),
+        ("the paper's system without a dealer", pytest.approx(0.2)), ("FHE alone (TFHE-rs)", pytest.approx(165)),
     ]  # fmt: skip
-    assert [value for _, value, *_ in mb(table)] == [0.0002, 0.1]
+    mb = _bars("003_table1_oprf", "Communication").ours(table)
+    assert [(label.rpartition(": ")[2], value) for label, value, *_ in mb] == [
+        ("sent by all", 0.0004), ("sent by all", 0.3), ("request and answer", pytest.approx(0.0387)),
+    ]  # fmt: skip
+
+
+def test_operations_of_all_units_stand_in_one_plot(table: pd.DataFrame) -> None:
+    plot = _bars("003_sections1_3_timings")
+    assert sorted(value for _, value in plot.theirs()) == pytest.approx([0.00015, 0.03, 13, 270, 960, 470_000])
+    ours = {label: value for label, value, *_ in plot.ours(table)}
+    assert ours["ours, bootstrapping in TFHE-rs"] == pytest.approx(11) and ours["ours, AES-128 by TFHE-rs"] == 165_000
+    assert ours["ours, AES-128 by masked gates, table, 2 parties"] == 200
+
+
+def test_transforms_stand_in_both_directions(table: pd.DataFrame) -> None:
+    assert [(label, value) for label, value, *_ in _bars("004_section6_ntt").ours(table)] == [
+        ("ours, transform, ghs-28679", 4.0), ("ours, transform, inverse, ghs-28679", 6.0),
+    ]  # fmt: skip
+
+
+def test_aes_on_shares_is_not_aes_under_ghs(table: pd.DataFrame) -> None:
+    """Keys and decryptions of GHS stand beside the paper's, AES on shares apart."""
+    plot = _bars("004_table7_aes_bootstrappable")
+    assert [(label, value) for label, value, *_ in plot.ours(table)] == [
+        ("ours, KeyGen, noise cbd, LAN, simulated", 100.0),
+        ("ours, Dec (CircuitEval), exact rounding, WAN, simulated", 1.5),
+        ("ours, Dec, both, by bits as in the paper, no link", 0.4),
+    ]
+    assert [value for _, value, *_ in plot.apart(table)] == pytest.approx([0.41, 0.054])
+
+
+def test_rates_stand_beside_the_paper_and_say_what_they_are_of_it(table: pd.DataFrame) -> None:
+    """Of four parties over the paper's link, with and without MACs; without the table of its own the batches of the sweep."""
+    plot = _bars("000_slide_throughput")
+    assert [(label, value) for label, value, *_ in plot.ours(table)] == [
+        ("ours, mask-open, no MACs, batches of 4,096", 60_000.0), ("ours, 4x3, MACs, batches of 256", 5_000.0),
+    ]  # fmt: skip
+    figure, caption = published_bars.draw(plot, table)
+    assert "The fastest of ours has 60,000 a second, 0.93 times the paper's 64,319." in caption
+    assert {"64,319", "60,000"} <= {text.get_text() for text in figure.axes[0].texts}
+    other = _with(table, throughput=[])
+    bars = plot.ours(other)
+    rate = 1024 / (4 * 1.1 + 0.25)
+    assert len(bars) == 3 and all("a batch of 1,024" in label and "no MACs" in label for label, *_ in bars)
+    assert all((value, low < value < high) == (pytest.approx(rate), True) for _, value, low, high, _ in bars)
+
+
+def _with(table: pd.DataFrame, **tables: list[dict[str, str]]) -> pd.DataFrame:
+    """The same results, with other tables of our own."""
+    made = table.copy()
+    made.attrs = {**table.attrs, **tables}
+    return made
 
 
 def test_ours_beside_a_bar_is_what_was_measured(table: pd.DataFrame) -> None:
-    """Sets of eight digits and of one, with the model in clear and encrypted."""
-    plot = next(plot for plot in published_bars.BARS if plot.table == "004_section6_eval")
-    assert plot.ours is not None
-    (label, value, low, high, loaded), (each, a_digit, *_), *more = plot.ours(table)
+    """A digit alone under an encrypted model is the paper's operation; clear weights and sets of eight stand apart."""
+    plot = _bars("004_section6_eval")
+    [(alone, of_one, *_)] = plot.ours(table)
+    assert "set of one digit, encrypted weights" in alone and alone.endswith(", 3 runs") and of_one == pytest.approx(250 / 8)
+    (label, value, low, high, loaded), (each, a_digit, *_), *more = plot.apart(table)
     batch = data.select(table, suite="cnn: evaluation", name=DIGITS).iloc[0]["batch"]
     assert label.startswith("ours") and value == low == high == pytest.approx(250 / (batch / 8)) and not loaded
-    assert "1 to 8 digits" in label and "a digit" in each and a_digit == pytest.approx(value / 8)
-    assert [("encrypted model" in bar[0], "of one digit" in bar[0]) for bar in more] == [(True, False), (True, False), (False, True), (True, True)]
-    assert more[2][1] == more[3][1] == pytest.approx(250 / 8)
+    assert "1 to 8 digits" in label and "clear weights" in label and "a digit" in each and a_digit == pytest.approx(value / 8)
+    assert [("encrypted weights" in bar[0], "of one digit" in bar[0]) for bar in more] == [(True, False), (True, False), (False, True)]
+    assert more[2][1] == pytest.approx(250 / 8)
+    encryption = _bars("004_table5_cnn")
+    assert [label.split(",")[1] for label, *_ in encryption.ours(table)] == [" encryption of a set of one digit", " evaluation of a set of one digit"]
 
 
 def _published(table_name: str, title: str = "") -> published.Published:
@@ -223,7 +314,10 @@ def test_like_stands_beside_like(table: pd.DataFrame) -> None:
     assert sorted(zip(ours["x"], ours["y"], strict=True)) == [(2, 0.9), (4, 6.1)]
     decryption = _published("004_table5_cnn", "Decryption")
     batch = data.select(table, suite="cnn: decryption", name=DIGITS).iloc[0]["batch"]
-    assert decryption.ours is not None and list(decryption.ours(table)["y"]) == pytest.approx([0.5 / (batch / 8)] * 4)
+    assert decryption.ours is not None
+    of_one, *of_sets = decryption.ours(table).to_dict("records")
+    assert of_one["label"] == "ours, ckks-16384-seed004, primes 1, opened plainly, unsafe, WAN, simulated" and of_one["y"] == 0.01
+    assert [row["y"] for row in of_sets] == pytest.approx([0.5 / (batch / 8)] * 4) and all(row["other"] for row in of_sets)
     keys = _published("002_section1_end_to_end")
     assert keys.ours is not None and list(keys.ours(table)["y"]) == [11.5] and "ajax53" in keys.note
     online, total = (_published("002_table1_decryption", title) for title in ("paper's batch", "its preprocessing"))
@@ -232,14 +326,43 @@ def test_like_stands_beside_like(table: pd.DataFrame) -> None:
     sizes = published._key_sizes(table).groupby("label")["y"].unique()
     assert [list(values) for values in sizes] == [[2.25], [18.0]], "MiB; the paper prints 2 and 18 MB"
     assert {r["mb"] for r in tables.load("004_table6_key_sizes") if r["protocol"] == "GMPFHE-CKKS"} == {2, 18}
-    rates = _published("000_slide_throughput", "a second")
-    assert rates.ours is not None and all(label.endswith("1 ms") for label in rates.ours(table)["label"])
     keys = _published("004_table5_cnn", "Key generation")
-    assert "432 bits" in keys.note and keys.ours is not None and list(keys.ours(table)["other"].unique()) == [True]
+    assert "432 bits" in keys.note and keys.ours is not None
+    apart = {label: other is True for label, other in zip(keys.ours(table)["label"], keys.ours(table)["other"], strict=True)}
+    assert apart.pop("ours, gaussian, ckks-16384-seed004, no 128-bit security, LAN, simulated") is False
+    assert all(apart.values()) and all("ckks-16384-bench with seven Galois keys" in label for label in apart)
     z2 = _published("004_table4_conversion", "Z2 to Zq")
     assert z2.ours is not None
-    apart = {label.split(",")[1].strip(): other for label, other in zip(z2.ours(table)["label"], z2.ours(table)["other"], strict=True)}
-    assert apart == {"Z2 to Zq (poly)": False, "Z2 to Zq (bits)": True}, "bits without the lift are another operation"
+    apart = {label: other is True for label, other in zip(z2.ours(table)["label"], z2.ours(table)["other"], strict=True)}
+    assert apart["ours, bits and lift, batch 32,768, WAN, simulated"] is False
+    assert all(other == ("shares modulo 2^64" in label) for label, other in apart.items()), "shares without the lift to a prime are another operation"
+    assert {label.split(",")[1] for label, other in apart.items() if other} == {" Z2 to Zq (poly)", " Z2 to Zq (bits)"}
+    others = _published("002_table1_decryption")
+    assert others.ours is not None and others.title == "Decryption" and others.ours(table)["other"].all(), "other sets and links"
+
+
+def test_times_over_the_paper_s_links_stand_for_those_without(table: pd.DataFrame) -> None:
+    """With the prime of 60 bits; where nothing was measured over a link, without one, and the label says so."""
+    gaussian = _published("004_table2_gaussian")
+    assert gaussian.ours is not None
+    rows = gaussian.ours(table)
+    own = rows[rows["label"].str.startswith("ours, F_q")]
+    assert list(zip(own["x"], own["y"], own["label"].str.rpartition(", ")[0].str.rpartition(", ")[2], strict=True)) == [
+        (2, 0.03, "LAN"), (4, 0.15, "batch 32,768"),
+    ]  # fmt: skip
+    assert own["label"].iloc[1].endswith("no link")
+    assert "share its bandwidth" in published.draw(gaussian, table)[1]
+
+
+def test_whose_bandwidth_a_link_has_is_said_by_the_rows(table: pd.DataFrame) -> None:
+    plot = _published("002_table1_decryption", "its preprocessing")
+    shared = [{**row, "shared_link": "yes"} for row in table.attrs["ajax_decryption"]]
+    ours_share, whole = "links of a party of ours share its bandwidth", "each simulated link has the whole bandwidth"
+    for own, wanted, other in ((shared, ours_share, whole), (table.attrs["ajax_decryption"], whole, ours_share)):
+        figure, caption = published.draw(plot, _with(table, ajax_decryption=own))
+        assert wanted in caption and other not in caption
+        labels = [text.get_text() for text in figure.legends[0].get_texts() if text.get_text().startswith("ours")]
+        assert [label.endswith(", shared") for label in labels] == [own is shared]
 
 
 def test_latencies_measured_alone_stand_for_those_of_a_sweep(table: pd.DataFrame) -> None:
@@ -250,6 +373,49 @@ def test_latencies_measured_alone_stand_for_those_of_a_sweep(table: pd.DataFrame
     of_macs = rows[rows["label"].str.contains("MACs") & ~rows["label"].str.contains("no MACs") & rows["label"].str.endswith(", 1 ms")]
     assert list(zip(of_macs["x"], of_macs["y"], of_macs["low"], strict=True)) == [(4, 7.5, 7.4)]
     assert any(rows["label"].str.contains("mascot") & rows["label"].str.endswith("10 ms"))
+    [one] = table.attrs["latency_macs"]
+    rows = plot.ours(_with(table, latency_macs=[one, {**one, "link": "rtt=10", "ms": "39", "least_ms": "38", "most_ms": "40"}]))
+    assert list(rows[rows["label"].str.contains("spdz2k")]["y"]) == [7.5, 39] and not any(rows["label"].str.contains("mascot")), "also at 10 ms"
+    beside = _published("000_slide_throughput")
+    assert beside.ours is not None and all(beside.ours(table)["label"].str.endswith(", 1 ms")), "the paper's figures are for 1 ms"
+    assert "without a limit of bandwidth" in plot.note
+
+
+def test_single_decryptions_over_links_are_in_the_picture_of_scaling(table: pd.DataFrame) -> None:
+    made = plots.scaling(table)
+    assert made is not None and made[0].axes[-1].get_title() == "the same over links of 1 ms"
+    [line] = [one for one in made[0].axes[-1].containers if isinstance(one, ErrorbarContainer)]
+    assert line.get_label() == "spdz2k" and list(line.lines[0].get_ydata()) == [7.5]
+
+
+def test_captions_say_which_states_of_the_code_were_measured(table: pd.DataFrame) -> None:
+    assert data.states([]) == data.states(["", "nan"]) == "" and data.states(["a", "a"]) == " Ours: commit a."
+    assert "2 states of the code" in data.states(["a", "b+"]) and "no commit has" in data.states(["b+"])
+    two = table.assign(commit=table["protocol"].eq("shamir").map({True: "a", False: "b"}))
+    for name in ("threat_models", "scaling", "bytes", "peers", "offline_online", "round_trip", "throughput"):
+        made = plots.PLOTS[name][1](two)
+        assert made is not None and "Ours: 2 states of the code" in made[1], name
+    bars = _bars("003_table1_oprf")
+    changed = [{**row, "commit": "123456789abc+"} for row in table.attrs["toprf"]]
+    assert "Ours: commit 123456789abc+ (+: recorded with" in published_bars.draw(bars, _with(table, toprf=changed))[1]
+
+
+def test_bits_of_a_decryption_stand_beside_the_paper_s_lines(table: pd.DataFrame) -> None:
+    lines = {line.label: line.bits for line in online_bits.theirs()}
+    assert lines["paper 002, Noah's Ark, section 2.2, against Noah's Ark: 384 t"] == (384, 1152, 4992)
+    assert lines["paper 002, Ajax, section 4.3: 100 for any t"] == (100, 100, 100) and len(lines) == 6
+    made = online_bits.online_bits(table)
+    assert made is not None and "computed, not measured" in made[0].axes[0].get_title()
+    [ours] = [line for line in made[0].axes[0].lines if str(line.get_label()).startswith("ours")]
+    assert (list(ours.get_xdata()), list(ours.get_ydata())) == ([3], [200.5])
+    assert online_bits.online_bits(_with(table, ajax_decryption=[])) is None
+
+
+def test_pictures_of_papers_are_named_for_the_page_of_papers() -> None:
+    """The page shows a picture under the table whose name it has."""
+    known = tables.tables()
+    for name in (*multikey.PLOTS, *online_bits.PLOTS, *oprf_communication.PLOTS, *cnn_evaluation.PLOTS):
+        assert name == "multikey" or name.removeprefix("published_").removesuffix("_2") in known, name
 
 
 def test_published_marks_have_their_numbers_above_ours_and_gaps_stay_open(table: pd.DataFrame) -> None:
@@ -268,9 +434,10 @@ def test_decryption_stands_with_and_without_macs_beside_a_paper_that_does_not_sa
     for plot in published.PLOTS:
         if plot.table.startswith("000") and plot.ours is not None:
             labels = set(plot.ours(table)["label"])
-            assert any("semi (no MACs)" in label for label in labels)
-            assert plot.unit != "ms" or any("mascot (MACs)" in label for label in labels)
+            assert any("semi (no MACs)" in label for label in labels) and any("(MACs)" in label for label in labels)
             assert "do not say whether MACs are included" in plot.note
+    rates = _bars("000_slide_throughput")
+    assert {"no MACs", "MACs"} <= {label.split(", ")[2] for label, *_ in rates.ours(table)} and "do not say whether MACs are included" in rates.note
 
 
 def _is_grey(colour: object) -> bool:
@@ -414,8 +581,8 @@ def test_the_page_holds_everything(results: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(results), "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     pngs = sorted((tmp_path / "out").glob("*.png"))
-    # Two figures of papers have no table of their own.
-    assert f"plots={len(pngs)}" in done.output and len(pngs) == 1 + len(plots.PLOTS) + len(published.PLOTS) + len(published_bars.BARS) + 2
+    # Three pictures are of several tables, or of a figure without one.
+    assert f"plots={len(pngs)}" in done.output and len(pngs) == 1 + len(plots.PLOTS) + len(published.PLOTS) + len(published_bars.BARS) + 3
     text = (tmp_path / "out" / "index.html").read_text()
     images = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
     assert len(images) == len(pngs) and all(base64.b64decode(image).startswith(PNG) for image in images)
@@ -445,8 +612,13 @@ def test_figures_of_papers_are_drawn_beside_ours_alone(tmp_path: Path) -> None:
         c for c in cases_of("sampling", Axes(protocols=("semi2k",), parties=(2,), links=("none",)), quick=True) if c.name.startswith("discrete")
     )
     rows.write(tmp_path / "bench" / "sampling.csv", list(rows.rows_of(case, fake(case), WHEN)))
+    (tmp_path / "report").mkdir()
+    for name in ("published_003_figure4.png", "mine.png"):
+        (tmp_path / "report" / name).write_bytes(PNG)
     names = {path.name for path in page.write_report(tmp_path, tmp_path / "report")}
     assert {name for name in names if name.startswith("published")} == {"published_004_table2_gaussian.png"}
+    there = {path.name for path in (tmp_path / "report").iterdir()}
+    assert there == {*names, "mine.png"}, "pictures of an earlier report go, other files stay"
 
 
 def test_the_first_picture_has_every_committee(table: pd.DataFrame) -> None:
