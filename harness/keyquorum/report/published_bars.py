@@ -20,7 +20,8 @@ from keyquorum.schemes.circuit import aes_forms
 
 from . import style
 from .data import select, states
-from .published import NETWORKS_004, NOT_THE_SAME, head
+from .published import NETWORKS_004
+from .published_lines import NOT_THE_SAME, head
 
 Bar = tuple[str, float, float, float, bool]
 """Label, value, lowest and highest run, and whether it started under load."""
