@@ -290,7 +290,7 @@ def test_ours_beside_a_bar_is_what_was_measured(table: pd.DataFrame) -> None:
     plot = _bars("004_section6_eval")
     [(alone, of_one, *_)] = plot.ours(table)
     assert "set of one digit, encrypted weights" in alone and alone.endswith(", 3 runs") and of_one == pytest.approx(250 / 8)
-    (label, value, low, high, loaded), (each, a_digit, *_), *more = plot.apart(table)
+    (label, value, low, high, loaded, _), (each, a_digit, *_), *more = plot.apart(table)
     batch = data.select(table, suite="cnn: evaluation", name=DIGITS).iloc[0]["batch"]
     assert label.startswith("ours") and value == low == high == pytest.approx(250 / (batch / 8)) and not loaded
     assert "1 to 8 digits" in label and "clear weights" in label and "a digit" in each and a_digit == pytest.approx(value / 8)
@@ -384,6 +384,7 @@ def test_latencies_measured_alone_stand_for_those_of_a_sweep(table: pd.DataFrame
 def test_single_decryptions_over_links_are_in_the_picture_of_scaling(table: pd.DataFrame) -> None:
     made = plots.scaling(table)
     assert made is not None and made[0].axes[-1].get_title() == "the same over links of 1 ms"
+    assert "mascot" not in {str(one.get_label()) for one in made[0].axes[-2].containers}, "those of two parties alone, of another table"
     [line] = [one for one in made[0].axes[-1].containers if isinstance(one, ErrorbarContainer)]
     assert line.get_label() == "spdz2k" and list(line.lines[0].get_ydata()) == [7.5]
 

@@ -120,13 +120,16 @@ def scaling(table: pd.DataFrame) -> Plot | None:
     keys, opened = select(plain, suite="keygen"), select(plain, suite="decrypt")
     secrets = keys["name"].str.startswith("secret of LWE")
     keys, secrets = keys[~secrets], keys[secrets]
+    lwe = opened[opened["name"] == "lwe round_ltz_table"]
+    if table.attrs.get("latency_macs"):  # by number of parties, in a panel of its own; the sweep has two parties
+        lwe = lwe[~lwe["protocol"].isin(with_capability(macs=True))]
     with_macs = set(keys[keys["protocol"].isin(with_capability(macs=True))]["parameters"])
     panels = [
         ("keys", "seconds", keys[~keys["parameters"].isin(with_macs)]),
         ("keys, small set, MACs beside", "seconds", keys[keys["parameters"].isin(with_macs)]),
         ("secrets of LWE", "seconds", secrets),
         ("decryption of a BFV ciphertext", "seconds", opened[opened["name"].str.contains("bfv.*circuit")]),
-        ("decryption of an LWE ciphertext", "online_seconds", opened[opened["name"] == "lwe round_ltz_table"]),
+        ("decryption of an LWE ciphertext", "online_seconds", lwe),
         ("the same over links of 1 ms", "ms", _latencies(table)),
     ]
     panels = [panel for panel in panels if len(panel[2])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -23,8 +24,18 @@ from .data import select, states
 from .published import NETWORKS_004
 from .published_lines import NOT_THE_SAME, head
 
-Bar = tuple[str, float, float, float, bool]
-"""Label, value, lowest and highest run, and whether it started under load."""
+
+class Bar(NamedTuple):
+    """A figure of ours: with its lowest and highest run, whether it started under load, and its commit if it is recorded."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    loaded: bool
+    commit: str = ""
+
+
 Ours = Callable[[pd.DataFrame], list[Bar]]
 
 
@@ -35,7 +46,7 @@ def _nothing(table: pd.DataFrame) -> list[Bar]:
 @dataclass(frozen=True)
 class Bars:
     """One published table: ``value`` of each row; ``label``: the columns that name a row. ``units``: columns of figures in several units, each with the factor to that of
-    the plot. ``ours``: the paper's operation; ``apart``: another one, which stands in a panel of its own. ``sources``: tables of results that ours are from."""
+    the plot. ``ours``: the paper's operation; ``apart``: another one, which stands in a panel of its own."""
 
     table: str
     title: str
@@ -48,7 +59,6 @@ class Bars:
     where: tuple[tuple[str, tuple[object, ...]], ...] = ()
     apart: Ours = _nothing
     units: Mapping[str, float] | None = None
-    sources: tuple[str, ...] = ()
     remark: Callable[[list[Bar]], str] = lambda bars: ""
     """A sentence on the figures of ours that were found."""
 
@@ -99,7 +109,7 @@ def _together(*makers: Ours) -> Ours:
 
 def _bar(row: pd.Series, label: str, share: float) -> Bar:
     value, low, high = (float(row[name]) / share * 1e3 for name in ("seconds", "seconds_low", "seconds_high"))
-    return label, value, low, high, bool(row["loaded"])
+    return Bar(label, value, low, high, bool(row["loaded"]), str(row["commit"]))
 
 
 def _rates(table: pd.DataFrame) -> list[Bar]:
@@ -112,9 +122,8 @@ def _rates(table: pd.DataFrame) -> list[Bar]:
     bars = []
     for _, r in found.iterrows():
         rate, low, high = (float(r["batch"] / r[f"online_seconds{end}"]) for end in ("", "_high", "_low"))
-        bars.append(
-            (f"ours, {r['name'].removeprefix('lwe ')}, {_macs(r['protocol'])}, a batch of {int(r['batch']):,}", rate, low, high, bool(r["loaded"]))
-        )
+        name = f"ours, {r['name'].removeprefix('lwe ')}, {_macs(r['protocol'])}, a batch of {int(r['batch']):,}"
+        bars.append(Bar(name, rate, low, high, bool(r["loaded"]), str(r["commit"])))
     return bars
 
 
@@ -127,7 +136,7 @@ def _best_rate(bars: list[Bar]) -> str:
     if not bars:
         return ""
     paper = max(float(str(row["decryptions_per_second"])) for row in published.load("000_slide_throughput"))
-    best = max(value for _, value, *_ in bars)
+    best = max(bar.value for bar in bars)
     return f" The fastest of ours has {best:,.0f} a second, {best / paper:.2f} times the paper's {paper:,.0f}."
 
 
@@ -211,7 +220,7 @@ def _operations(table: pd.DataFrame) -> list[Bar]:
 def _gates(table: pd.DataFrame) -> list[Bar]:
     """ANDs of our circuit, where evaluations of it were measured."""
     ands = float(aes_forms().ands) if table.attrs.get("toprf") else 0.0
-    return [("ours, AND", ands, ands, ands, False)] if ands else []
+    return [Bar("ours, AND", ands, ands, ands, False)] if ands else []
 
 
 def _counted_ands(table: pd.DataFrame) -> list[Bar]:
@@ -223,7 +232,7 @@ def _counted_ands(table: pd.DataFrame) -> list[Bar]:
 def _own(label: str, row: dict[str, str], column: str, scale: float = 1.0) -> Bar:
     """A bar of a table of our own."""
     value = float(row[column]) * scale
-    return label, value, value, value, float(row.get("busy") or 0) > IDLE_CORES
+    return Bar(label, value, value, value, float(row.get("busy") or 0) > IDLE_CORES, row.get("commit", ""))
 
 
 SYSTEMS = {"native": "AES on shares", "H": "the paper's system without a dealer", "F": "FHE alone (TFHE-rs)"}
@@ -235,17 +244,17 @@ BARS = [
     Bars(
         "000_slide_throughput", "Decryptions a second", "000 (ePrint 2025/1781)", "decryptions_per_second", "decryptions a second, 4 parties", ("protocol",), _rates,
         note="Theirs: 1 ms, 1 Gbit/s, which do not say whether MACs are included. Ours: LWE (lwe64-p2), links of 1 ms and 1 Gbit/s, stored preprocessing, whose making is not counted, one batch after another; all parties on one machine.",
-        sources=("throughput",), remark=_best_rate,
+        remark=_best_rate,
     ),
-    Bars("003_table1_oprf", "One evaluation of AES-128", "003, table 1", "seconds", "seconds", ("protocol", "parties"), _oprf_seconds, note=OPRF, sources=("toprf",)),
+    Bars("003_table1_oprf", "One evaluation of AES-128", "003, table 1", "seconds", "seconds", ("protocol", "parties"), _oprf_seconds, note=OPRF),
     Bars(
         "003_table1_oprf", "Communication of one evaluation of AES-128", "003, table 1", "mb", "MB, of all parties", ("protocol", "parties"),
-        _oprf_bytes, note=OPRF, sources=("toprf",),
+        _oprf_bytes, note=OPRF,
     ),
     Bars(
         "003_sections1_3_timings", "Single operations, and AES-128", "003, sections 1.1 and 3.3", "ms", "ms", ("operation", "parties"), _operations,
         note="Printed in s, ms and µs. Ours: the step of one party, as in the paper's figure, which has no communication; exact roundings between the parties; mean of the bootstrappings of one AES-128 by TFHE-rs.",
-        units={"seconds": 1e3, "ms": 1.0, "us": 1e-3}, sources=("lisss", "toprf"),
+        units={"seconds": 1e3, "ms": 1.0, "us": 1e-3},
     ),
     Bars("003_section3_gates", "Gates of AES-128", "003, section 3", "gates", "gates", ("gate",), _gates, note="Computed, not measured: ours too, whose XORs and NOTs take no table."),
     Bars(
@@ -256,18 +265,18 @@ BARS = [
         "004_section6_eval", "Evaluation of a CNN", "004 (GMPFHE), section 6.2.1", "ms", "ms", ("protocol",), _of_cnn("evaluation", True),
         note=f"{CNN} MK-CKKS: two parties, on a faster machine.", apart=_of_cnn("evaluation", False),
     ),
-    Bars("004_section6_ntt", "One number-theoretic transform", "004 (GMPFHE), section 6.1.4", "ms", "ms", ("ring", "context"), _transforms, note="Ours: on one core, residues of about 52 bits.", sources=("ghs",)),
+    Bars("004_section6_ntt", "One number-theoretic transform", "004 (GMPFHE), section 6.1.4", "ms", "ms", ("ring", "context"), _transforms, note="Ours: on one core, residues of about 52 bits."),
     Bars(
         "004_appendix_a_binary_keygen", "AND gates of key generation", "004 (GMPFHE), appendix A", "total_and_gates", "AND gates", ("protocol",), _counted_ands,
-        note="Computed, not measured, for binary circuits alone. Ours: counted in a key generation, of the set of the paper's CNN.", sources=("paper004",),
+        note="Computed, not measured, for binary circuits alone. Ours: counted in a key generation, of the set of the paper's CNN.",
     ),
     Bars(
         "004_table7_aes_bootstrappable", "AES with bootstrappable GHS", "004 (GMPFHE), table 7", "seconds", "seconds",
-        ("operation", "network"), _ghs("ghs-28679"), note=GHS, apart=_aes(180), sources=("ghs", "toprf"),
+        ("operation", "network"), _ghs("ghs-28679"), note=GHS, apart=_aes(180),
     ),
     Bars(
         "004_table8_aes_leveled", "AES with leveled GHS", "004 (GMPFHE), table 8", "seconds", "seconds",
-        ("operation", "network"), _ghs("ghs-53261"), note=GHS, apart=_aes(120), sources=("ghs", "toprf"),
+        ("operation", "network"), _ghs("ghs-53261"), note=GHS, apart=_aes(120),
     ),
 ]  # fmt: skip
 
@@ -289,21 +298,21 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
         axis.set_xlabel(plot.unit)
     if other:
         axes[1].set_title(NOT_THE_SAME, fontsize=8)
-    style.legend_below(made, axes, loaded=any(bar[4] for bar in (*ours, *other)))
+    style.legend_below(made, axes, loaded=any(bar.loaded for bar in (*ours, *other)))
     head(made, f"{plot.title}: {plot.paper}", plot.table, table.attrs.get("machine", "") if ours or other else "", plot.note.startswith("Computed"))
     missing = "" if ours or other else " Ours: not measured in these results."
     apart = f" The second panel has what is {NOT_THE_SAME}." if other else ""
-    commits = states(row.get("commit", "") for name in plot.sources for row in table.attrs.get(name, []))
-    return made, f"{plot.paper}, as printed (grey). {plot.note}{plot.remark(ours)}{apart}{'' if missing else commits}{missing}"
+    commits = states(bar.commit for bar in (*ours, *other))
+    return made, f"{plot.paper}, as printed (grey). {plot.note}{plot.remark(ours)}{apart}{commits}{missing}"
 
 
 def _draw(axis: Axes, bars: list[Bar], names: list[str]) -> None:
     """Bars of ours below those that have ``names``, to which theirs are added."""
     start = len(names)
-    error = [[value - low for _, value, low, _, _ in bars], [high - value for _, value, _, high, _ in bars]]
-    made = axis.barh(range(start, start + len(bars)), [bar[1] for bar in bars], 0.7, xerr=error if bars else None, capsize=2, color=style.OURS)
-    style.dot_loaded(made, [bar[4] for bar in bars])
-    names += [_number(axis, bar[0], bar[1], start + position) for position, bar in enumerate(bars)]
+    error = [[bar.value - bar.low for bar in bars], [bar.high - bar.value for bar in bars]]
+    made = axis.barh(range(start, start + len(bars)), [bar.value for bar in bars], 0.7, xerr=error if bars else None, capsize=2, color=style.OURS)
+    style.dot_loaded(made, [bar.loaded for bar in bars])
+    names += [_number(axis, bar.label, bar.value, start + position) for position, bar in enumerate(bars)]
 
 
 def _number(axis: Axes, name: str, value: float, position: int) -> str:
