@@ -40,13 +40,19 @@ NOT_MEASURED = ("papers.csv",)
 
 def origin() -> list[str]:
     """The commits that the rows of each table are of, as recorded."""
-    folder, lines = ROOT / "results", [*ORIGIN, ""]
-    for path in sorted([*folder.glob("*.csv"), *folder.glob("bench/*.csv")]):
-        if path.name not in NOT_MEASURED:
-            counts = Counter(row.get("commit") or "not recorded" for row in _rows(str(path.relative_to(folder).with_suffix(""))))
-            listed = ", ".join(f"{commit} ({number:,})" for commit, number in counts.most_common())
-            lines += [f"* `{path.relative_to(folder)}`: {listed}."] if counts else []
+    lines = [*ORIGIN, ""]
+    for name in _tables():
+        counts = Counter(row.get("commit") or "not recorded" for row in _rows(name))
+        listed = ", ".join(f"{commit} ({number:,})" for commit, number in counts.most_common())
+        lines += [f"* `{name}.csv`: {listed}."] if counts else []
     return lines
+
+
+def _tables() -> list[str]:
+    """The names of all tables of measurements."""
+    folder = ROOT / "results"
+    paths = sorted([*folder.glob("*.csv"), *folder.glob("bench/*.csv")])
+    return [str(path.relative_to(folder).with_suffix("")) for path in paths if path.name not in NOT_MEASURED]
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -88,10 +94,10 @@ def _mark(row: dict[str, str]) -> str:
 def provenance() -> list[str]:
     """The tables of which rows do not count on the page of published figures, with their reasons."""
     lines = []
-    for path in sorted((ROOT / "results").glob("*.csv")):
-        rows = _rows(path.stem) if path.name not in ("papers.csv", "exact_decryption.csv") else []
+    for name in _tables():
+        rows = _rows(name)
         counts = Counter(filter(None, map(_refusal, rows)))
-        lines += [f"* `{path.name}`: {number} of {len(rows)} rows, {why}." for why, number in sorted(counts.items())]
+        lines += [f"* `{name}.csv`: {number:,} of {len(rows):,} rows, {why}." for why, number in sorted(counts.items())]
     if not lines:
         return []
     return [
