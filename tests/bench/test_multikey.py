@@ -149,6 +149,21 @@ def test_extension_keeps_the_phase(layout: Layout) -> None:
         scheme.extend(a, [1, 2])
 
 
+@pytest.mark.parametrize("layout", ["compact", "pairs"])
+def test_a_total_is_the_sum_of_extensions(layout: Layout) -> None:
+    """Of single parties and of several, in any order; levels and layouts are compared."""
+    made = keys()
+    both, x = sums(made, 2, layout)
+    y, z = RNG.integers(0, T, (2, N))
+    others = [made.encrypt(3, y, layout), made.encrypt(1, z, layout)]
+    found = scheme.total(made.gadget, [others[0], both, others[1]])
+    chain = scheme.add(made.gadget, scheme.add(made.gadget, others[0], both), others[1])
+    assert found.parties == chain.parties == (0, 1, 3) and np.array_equal(found.parts, chain.parts)
+    assert np.array_equal(made.values(found), (x + y + z) % T)
+    with pytest.raises(ParameterError, match="switch one of them"):
+        scheme.total(made.gadget, [others[0], scheme.switch(made.gadget, both)])
+
+
 @pytest.mark.parametrize("k", range(1, 6))
 def test_modulus_switching_keeps_the_message(k: int) -> None:
     made = keys()

@@ -122,9 +122,10 @@ def encrypt(reference: Reference, public: PublicKey, message: Ints, layout: Layo
     t = gadget.t
     if message.shape != (ring.degree,):
         raise ParameterError(f"a message has {ring.degree} coefficients, not {message.shape}: fill it up with zeros")
-    key = np.stack([public.b[data, 0], reference.a[data, 0]], axis=1)
     v, errors = ring.ternary(), ring.errors(t, 2, message=_arith.centred((message % t).astype(np.uint64), t))
-    parts = ring.add(ring.mul(key, v[:, None, :]), errors)
+    parts = ring.zeros(2)
+    for side, key in enumerate((public.b[data, 0], reference.a[data, 0])):
+        parts[:, side] = ring.add(ring.mul(key, v), errors[:, side])
     wipe(v, errors)
     return Ciphertext((public.index,), parts, layout)
 
@@ -137,30 +138,49 @@ def extend(ciphertext: Ciphertext, parties: Sequence[int]) -> Ciphertext:
         raise ParameterError(f"the ciphertext is of party {min(missing)} too, which is not among {wanted}: extend it to a larger set")
     if wanted == ciphertext.parties:
         return ciphertext
-    old, new = places(ciphertext.parties, ciphertext.layout), places(wanted, ciphertext.layout)
-    parts = np.zeros((ciphertext.level, len(new), ciphertext.parts.shape[-1]), dtype=np.uint64)
-    if ciphertext.layout == "compact":
-        where = [new.index(place) for place in old]
-    else:
-        where = [2 * wanted.index(party) + side for party in ciphertext.parties for side in (0, 1)]
-    parts[:, where] = ciphertext.parts
+    parts = np.zeros((ciphertext.level, len(places(wanted, ciphertext.layout)), ciphertext.parts.shape[-1]), dtype=np.uint64)
+    parts[:, _where(ciphertext, wanted)] = ciphertext.parts
     return Ciphertext(wanted, parts, ciphertext.layout)
+
+
+def _where(ciphertext: Ciphertext, wanted: Sequence[int]) -> list[int]:
+    """The places of its polynomials in a ciphertext of more parties."""
+    if ciphertext.layout == "compact":
+        return [0, *(1 + wanted.index(party) for party in ciphertext.parties)]
+    return [2 * wanted.index(party) + side for party in ciphertext.parties for side in (0, 1)]
 
 
 def _aligned(a: Ciphertext, b: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
     """Both, extended to the union of their parties. Raises ParameterError for different levels or layouts."""
+    _check_alike(a, b)
+    union = sorted({*a.parties, *b.parties})
+    return extend(a, union), extend(b, union)
+
+
+def _check_alike(a: Ciphertext, b: Ciphertext) -> None:
     if a.level != b.level:
         raise ParameterError(f"the ciphertexts have {a.level} and {b.level} primes: switch one of them")
     if a.layout != b.layout:
         raise ParameterError(f"the ciphertexts have the layouts {a.layout} and {b.layout}: encrypt both in one layout")
-    union = sorted({*a.parties, *b.parties})
-    return extend(a, union), extend(b, union)
 
 
 def add(gadget: Gadget, a: Ciphertext, b: Ciphertext) -> Ciphertext:
     """a + b, of the parties of both."""
     a, b = _aligned(a, b)
     return replace(a, parts=gadget.ring.at(a.level).add(a.parts, b.parts))
+
+
+def total(gadget: Gadget, ciphertexts: Sequence[Ciphertext]) -> Ciphertext:
+    """The sum of ciphertexts of one level and layout, of the parties of all: that of their extensions, of which the zeros are neither stored nor added."""
+    for other in ciphertexts[1:]:
+        _check_alike(ciphertexts[0], other)
+    first, wanted = ciphertexts[0], tuple(sorted({party for each in ciphertexts for party in each.parties}))
+    ring = gadget.ring.at(first.level)
+    sum_ = ring.zeros(len(places(wanted, first.layout)))
+    for ciphertext in ciphertexts:
+        for polynomial, place in enumerate(_where(ciphertext, wanted)):
+            sum_[:, place] = ring.add(sum_[:, place], ciphertext.parts[:, polynomial])
+    return Ciphertext(wanted, sum_, first.layout)
 
 
 def multiply(gadget: Gadget, a: Ciphertext, b: Ciphertext) -> Product:
@@ -240,5 +260,5 @@ def residues_modulo(ring: Ring, coefficients: Words, t: int) -> Words:
 
 __all__ = [
     "Ciphertext", "Layout", "Party", "Product", "PublicKey", "Reference", "Secrets", "add", "decode", "decrypt", "encode", "encrypt", "extend", "integers",
-    "multiply", "phase", "places", "residues_modulo", "square", "switch", "zeros_of",
+    "multiply", "phase", "places", "residues_modulo", "square", "switch", "total", "zeros_of",
 ]  # fmt: skip

@@ -110,12 +110,8 @@ class Keys:
         return [scheme.encrypt(self.reference, p.public, scheme.encode(v, self.t), layout) for p, v in zip(parties, values, strict=True)]
 
     def sum(self, ciphertexts: list[Ciphertext]) -> Ciphertext:
-        """The sum, each ciphertext extended first to all parties."""
-        everyone = range(len(ciphertexts))
-        total, *rest = [scheme.extend(c, everyone) for c in ciphertexts]
-        for ciphertext in rest:
-            total = scheme.add(self.gadget, total, ciphertext)
-        return total
+        """The sum, of all parties."""
+        return scheme.total(self.gadget, ciphertexts)
 
     def check(self, of: Ciphertext | Product, values: Ints) -> None:
         """Decrypts with all secrets. Raises WrongResultError."""
