@@ -9,6 +9,7 @@ All but decryption and the quorum's keys is one process. Every result is decrypt
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -74,8 +75,21 @@ def _of_gadget(main: ParameterSet, case: Case) -> ParameterSet:
     return sets.SMALL_BGV if case.gadget == "bits" and main is not sets.QUICK else main
 
 
+M_TRIM_THRESHOLD, M_MMAP_MAX, MOST = -1, -4, (1 << 31) - 1
+"""Parameters of ``mallopt`` of the GNU C library, and the largest value."""
+
+
+def keep_memory() -> None:
+    """Lets the C library keep freed memory, where it can. Otherwise it maps and zeroes arrays of megabytes anew at every operation, which takes longer than the operation."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_TRIM_THRESHOLD, MOST)
+        mallopt(M_MMAP_MAX, 0)
+
+
 def job(case: Case, options: Options) -> Iterator[Row]:
     """The rows of a case."""
+    keep_memory()
     return WORKLOADS[case.workload](sets.QUICK if options.quick else sets.BGV, case, options)
 
 

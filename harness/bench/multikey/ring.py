@@ -53,10 +53,10 @@ class Ring:
         """Zero polynomials, [primes, *shape, degree]."""
         return np.zeros((len(self.primes), *shape, self.degree), dtype=np.uint64)
 
-    def _each(self, f: Callable[..., Words], *arrays: Words) -> Words:
+    def _each(self, f: Callable[..., Words], *arrays: Words, out: Words | None = None) -> Words:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         wide = [np.broadcast_to(a, shape) for a in arrays]
-        out = np.empty(shape, dtype=np.uint64)
+        out = np.empty(shape, dtype=np.uint64) if out is None else out
         for i, q in enumerate(self.primes):
             for place in np.ndindex(shape[1:-1]):  # one polynomial after another, which the cache holds
                 out[(i, *place)] = f(q, *(np.ascontiguousarray(a[(i, *place)]) for a in wide))
@@ -70,9 +70,9 @@ class Ring:
         """NTT form to coefficients."""
         return self._each(lambda q, x: tables(q, self.degree).inverse(x), a)
 
-    def mul(self, a: Words, b: Words) -> Words:
-        """Products, in NTT form; shapes are broadcast."""
-        return self._each(lambda q, x, y: _engine.mulmod(x, y, q), a, b)
+    def mul(self, a: Words, b: Words, out: Words | None = None) -> Words:
+        """Products, in NTT form; shapes are broadcast. ``out``: where they go (default: a new array)."""
+        return self._each(lambda q, x, y: _engine.mulmod(x, y, q), a, b, out=out)
 
     def inner(self, a: Words, b: Words) -> Words:
         """Sums over j of a[:, j] times b[:, j], for a [primes, count, degree] and b [primes, count, ..., degree] in NTT form: [primes, ..., degree]."""
@@ -83,9 +83,9 @@ class Ring:
             out[i] = total.reshape(out[i].shape)
         return out
 
-    def add(self, a: Words, b: Words) -> Words:
-        """Sums; shapes are broadcast."""
-        return self._each(lambda q, x, y: _engine.addmod(x, y, q), a, b)
+    def add(self, a: Words, b: Words, out: Words | None = None) -> Words:
+        """Sums; shapes are broadcast. ``out``: where they go."""
+        return self._each(lambda q, x, y: _engine.addmod(x, y, q), a, b, out=out)
 
     def sub(self, a: Words, b: Words) -> Words:
         """Differences; shapes are broadcast."""

@@ -125,7 +125,7 @@ def encrypt(reference: Reference, public: PublicKey, message: Ints, layout: Layo
     v, errors = ring.ternary(), ring.errors(t, 2, message=_arith.centred((message % t).astype(np.uint64), t))
     parts = ring.zeros(2)
     for side, key in enumerate((public.b[data, 0], reference.a[data, 0])):
-        parts[:, side] = ring.add(ring.mul(key, v), errors[:, side])
+        ring.add(ring.mul(key, v), errors[:, side], out=parts[:, side])
     wipe(v, errors)
     return Ciphertext((public.index,), parts, layout)
 
@@ -179,7 +179,7 @@ def total(gadget: Gadget, ciphertexts: Sequence[Ciphertext]) -> Ciphertext:
     sum_ = ring.zeros(len(places(wanted, first.layout)))
     for ciphertext in ciphertexts:
         for polynomial, place in enumerate(_where(ciphertext, wanted)):
-            sum_[:, place] = ring.add(sum_[:, place], ciphertext.parts[:, polynomial])
+            ring.add(sum_[:, place], ciphertext.parts[:, polynomial], out=sum_[:, place])
     return Ciphertext(wanted, sum_, first.layout)
 
 
@@ -187,9 +187,9 @@ def multiply(gadget: Gadget, a: Ciphertext, b: Ciphertext) -> Product:
     """a b, not relinearised: (k + 1)^2 products of polynomials for k parties, 4 k^2 with pairs."""
     a, b = _aligned(a, b)
     ring, count = gadget.ring.at(a.level), a.parts.shape[1]
-    parts = ring.zeros(count, count)
+    parts = np.empty((a.level, count, count, ring.degree), dtype=np.uint64)
     for i in range(count):
-        parts[:, i] = ring.mul(a.parts[:, i : i + 1], b.parts)
+        ring.mul(a.parts[:, i : i + 1], b.parts, out=parts[:, i])
     return Product(a.parties, parts, a.layout)
 
 
