@@ -48,7 +48,7 @@ CASES = (
     Case("recover", SHAMIR, 5, 2, LARGE, 0.25),
     Case("recover", VERIFIED_SHAMIR, 4, 1, LARGE),
 )
-COLUMNS = ("what", "protocol", "parties", "threshold", "parameters", "seconds", "expected", "command_seconds", "sent_kb", "rounds", "disk_mb", "cpu_party", "runs", *CIRCUMSTANCES, "command")  # fmt: skip
+COLUMNS = ("what", "protocol", "parties", "threshold", "parameters", "seconds", "expected", "command_seconds", "sent_kb", "disk_mb", "cpu_party", "runs", *CIRCUMSTANCES, "command")  # fmt: skip
 
 
 def refreshed(committee: Committee) -> list[RunReport]:
@@ -85,7 +85,7 @@ def job(asked: Case, options: Options) -> Iterator[Row]:
     yield {
         "what": asked.what, "protocol": asked.protocol, "parties": asked.parties, "threshold": asked.threshold, "parameters": asked.parameters,
         "seconds": round(statistics.median(seconds), 3), "expected": asked.expected or "", "command_seconds": round(statistics.median(whole), 2),
-        "sent_kb": round(sum(report.total.bytes_sent for report in reports) / 1e3, 1), "rounds": max(report.total.rounds for report in reports),
+        "sent_kb": round(sum(report.total.bytes_sent for report in reports) / 1e3, 1),
         "disk_mb": round(disk / 1e6, 3), "cpu_party": round(statistics.median(cpu), 3), "runs": options.runs,
     }  # fmt: skip
 

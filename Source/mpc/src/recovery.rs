@@ -511,13 +511,7 @@ mod tests {
     #[test]
     fn shares_that_are_tested_come_back_from_fewer_helpers() {
         let (whom, shares) = ((2, [0, 1, 3, 4]), shamir_shares(5, 2));
-        let parties = all(begun_if(
-            true,
-            "mal-shamir",
-            (5, 2),
-            (whom.0, &whom.1),
-            &[],
-        ));
+        let parties = all(begun_if(true, "mal-shamir", (5, 2), (whom.0, &whom.1), &[]));
         let found = recovered(&parties, &shares, FIELD, |_| ());
         assert_eq!(found.unwrap(), shares[2]);
         // κ (x − 1)(x − 2) on top of a polynomial of degree 2: helpers 0 and 1 have nothing of it.

@@ -239,6 +239,7 @@ def test_other_keys_come_back_beside_one_without_a_test(tmp_path: Path) -> None:
     committee.key_folder(0, "lwe").mkdir(parents=True, mode=0o700)
     for name, data in backup.items():
         (committee.key_folder(0, "lwe") / name).write_bytes(data)
+        (committee.key_folder(0, "lwe") / name).chmod(0o600)
     assert recovered(committee, 0) == ["key"] and secrets(committee) == before
 
 

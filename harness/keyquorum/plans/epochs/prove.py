@@ -98,7 +98,7 @@ def proofs_run(folder: Path, info: KeyInfo) -> int:
         runs = data["runs"] if data["key_id"] == info.key_id else None
     except (ValueError, KeyError, TypeError):
         runs = None
-    if not is_count(runs) or runs >= 1 << 62:
+    if runs is None or not is_count(runs) or runs >= 1 << 62:
         raise KeyFileError(f'{path} is damaged, or of another key: restore it, or set "runs" to the count of another party')
     return int(runs)
 
