@@ -121,7 +121,7 @@ class ZeroShares:
 class Recovery:
     @staticmethod
     def begin(
-        session: Session, protocol: str, lost: int, helpers: Sequence[int], tested: bool, threshold: int | None = None, seed: bytes | None = None
+        session: Session, protocol: str, whom: tuple[int, Sequence[int]], tested: bool, threshold: int | None = None, seed: bytes | None = None
     ) -> Recovery: ...
     @property
     def senders(self) -> list[int]: ...

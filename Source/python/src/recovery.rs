@@ -16,16 +16,15 @@ pub struct Recovery {
 
 #[pymethods]
 impl Recovery {
-    /// Begins the recovery of the shares of party `lost` from those of `helpers`, in increasing order. All parties call this, in the same order as they open engines. `tested`: the caller tests the shares
+    /// Begins the recovery of the shares of a lost party from those of helpers, in increasing order (`whom`). All parties call this, in the same order as they open engines. `tested`: the caller tests the shares
     /// before they count.
     #[staticmethod]
-    #[pyo3(signature = (session, protocol, lost, helpers, tested, threshold=None, seed=None))]
+    #[pyo3(signature = (session, protocol, whom, tested, threshold=None, seed=None))]
     fn begin(
         py: Python<'_>,
         session: &Session,
         protocol: &str,
-        lost: usize,
-        helpers: Vec<usize>,
+        whom: (usize, Vec<usize>),
         tested: bool,
         threshold: Option<usize>,
         seed: Option<Vec<u8>>,
@@ -38,7 +37,7 @@ impl Recovery {
         let core = py
             .detach(|| {
                 let core = session.core();
-                core.recovery(protocol, lost, &helpers, tested, &options)
+                core.recovery(protocol, whom.0, &whom.1, tested, &options)
             })
             .map_err(engine_error)?;
         Ok(Self { core })

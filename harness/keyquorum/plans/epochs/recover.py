@@ -141,7 +141,7 @@ class _Run:
                 self._check_testable(key, _parsed(said["keys"][key]["info"]))
         with self.context.phase("seeds"):
             tested, threshold = must_test(self.committee), self.committee.threshold
-            recovery = Recovery.begin(self.session, self.committee.protocol, self.lost, self.helpers, tested, threshold, self.context.seed)
+            recovery = Recovery.begin(self.session, self.committee.protocol, (self.lost, self.helpers), tested, threshold, self.context.seed)
         for key in keys:
             if self.helps:
                 self._help(recovery, key)
