@@ -31,8 +31,8 @@ PLOTS = {
 }
 """Plots of the report that results/README.md shows; README.md shows the first."""
 ORIGIN = """
-Rows that started beside other work say so where their table notes it. Compare only what stands in one row, or in rows of one state of the code. The commits of each table, with the rows that they
-measured:""".splitlines()
+Rows that started beside other work say so where their table notes it. Compare only what stands in one row, or in rows of one state of the code on one machine. The commits of each table, with the rows that
+they measured, and the machine as far as the table says it:""".splitlines()
 """How to read what follows; results/README.md begins with it."""
 NOT_MEASURED = ("papers.csv",)
 """Tables that are made from others."""
@@ -42,8 +42,8 @@ def origin() -> list[str]:
     """The commits that the rows of each table are of, as recorded."""
     lines = [*ORIGIN, ""]
     for name in _tables():
-        counts = Counter(row.get("commit") or "not recorded" for row in _rows(name))
-        listed = ", ".join(f"{commit} ({number:,})" for commit, number in counts.most_common())
+        counts = Counter((row.get("commit") or "not recorded", row.get("machine") or "machine not recorded") for row in _rows(name))
+        listed = ", ".join(f"{commit} ({number:,} on {machine})" for (commit, machine), number in counts.most_common())
         lines += [f"* `{name}.csv`: {listed}."] if counts else []
     return lines
 

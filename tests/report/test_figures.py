@@ -354,14 +354,15 @@ def test_rates_over_links_have_the_paper_s_beside_them(figures: ModuleType, tmp_
 def test_results_begin_with_the_commits_of_their_rows(figures: ModuleType, tmp_path: Path) -> None:
     """As recorded, none typed by hand."""
     (tmp_path / "results" / "bench").mkdir(parents=True)
-    rows_of = [{"a": 1, "commit": commit} for commit in ("b" * 12, "a" * 12, "b" * 12)]
+    rows_of = [{"a": 1, "machine": "x86_64", "commit": commit} for commit in ("b" * 12, "a" * 12, "b" * 12)]
     write_table(tmp_path / "results" / "one.csv", rows_of)
     (tmp_path / "results" / "bench" / "two.csv").write_text("a\n1\n")
     (tmp_path / "results" / "papers.csv").write_text("a,commit\n1,c\n")
     lines = figures.origin()
-    assert lines[-2:] == ["* `bench/two.csv`: not recorded (1).", f"* `one.csv`: {'b' * 12} (2), {'a' * 12} (1)."] and "papers.csv" not in "".join(
-        lines
-    )
+    assert lines[-2:] == [
+        "* `bench/two.csv`: not recorded (1 on machine not recorded).",
+        f"* `one.csv`: {'b' * 12} (2 on x86_64), {'a' * 12} (1 on x86_64).",
+    ] and "papers.csv" not in "".join(lines)
 
 
 def test_rows_of_other_states_are_marked(figures: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

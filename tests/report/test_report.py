@@ -290,7 +290,7 @@ def test_ours_beside_a_bar_is_what_was_measured(table: pd.DataFrame) -> None:
     plot = _bars("004_section6_eval")
     [(alone, of_one, *_)] = plot.ours(table)
     assert "set of one digit, encrypted weights" in alone and alone.endswith(", 3 runs") and of_one == pytest.approx(250 / 8)
-    (label, value, low, high, loaded, _), (each, a_digit, *_), *more = plot.apart(table)
+    (label, value, low, high, loaded, *_), (each, a_digit, *_), *more = plot.apart(table)
     batch = data.select(table, suite="cnn: evaluation", name=DIGITS).iloc[0]["batch"]
     assert label.startswith("ours") and value == low == high == pytest.approx(250 / (batch / 8)) and not loaded
     assert "1 to 8 digits" in label and "clear weights" in label and "a digit" in each and a_digit == pytest.approx(value / 8)
@@ -399,6 +399,19 @@ def test_captions_say_which_states_of_the_code_were_measured(table: pd.DataFrame
     bars = _bars("003_table1_oprf")
     changed = [{**row, "commit": "123456789abc+"} for row in table.attrs["toprf"]]
     assert "Ours: commit 123456789abc+ (+: recorded with" in published_bars.draw(bars, _with(table, toprf=changed))[1]
+
+
+def test_plots_name_the_machine_of_what_they_draw(table: pd.DataFrame) -> None:
+    """A table of its own may be of another machine than the sweep."""
+    own = [{**row, "machine": "riscv64", "cores": "3"} for row in table.attrs["latency_macs"]]
+    figure, _ = published.draw(_published("000_slide_online_latency"), _with(table, latency_macs=own))
+    title = figure.axes[0].get_title("left")
+    assert "riscv64, 3 cores" in title and rows.machine() in title
+    figure, _ = published_bars.draw(
+        _bars("004_section6_ntt"), _with(table, ghs=[{**row, "machine": "riscv64", "cores": "3"} for row in table.attrs["ghs"]])
+    )
+    title = figure.axes[0].get_title("left")
+    assert "ours: riscv64, 3 cores" in title and rows.machine() not in title
 
 
 def test_bits_of_a_decryption_stand_beside_the_paper_s_lines(table: pd.DataFrame) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -102,6 +102,7 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
     parties["peak_memory"] = rows.groupby([*keys, "party"], dropna=False)["peak_memory"].max()
     parties["loaded"] = rows.groupby([*keys, "party"], dropna=False)["loaded"].any()
     parties["commit"] = rows.groupby([*keys, "party"], dropna=False)["commit"].first()
+    parties["machine"] = rows.assign(machine=_machines(rows)).groupby([*keys, "party"], dropna=False)["machine"].first()
     parties["online_seconds"] = parties["seconds"] - parties["offline_seconds"]
     grouped = parties.groupby(level=list(range(len(keys))), dropna=False)
     return pd.DataFrame(
@@ -115,6 +116,7 @@ def runs(rows: pd.DataFrame) -> pd.DataFrame:
             "peak_memory": grouped["peak_memory"].max(),
             "loaded": grouped["loaded"].max(),
             "commit": grouped["commit"].first(),
+            "machine": grouped["machine"].first(),
         }
     ).reset_index()
 
@@ -126,7 +128,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     table = runs(pd.concat([rows, phases], ignore_index=True))
     grouped = table.groupby(CASE, dropna=False)
     result = grouped.median(numeric_only=True).drop(columns=["repeat", "loaded"], errors="ignore")
-    result["loaded"], result["commit"] = grouped["loaded"].any(), grouped["commit"].first()
+    result["loaded"], result["commit"], result["machine"] = grouped["loaded"].any(), grouped["commit"].first(), grouped["machine"].first()
     for name in ("seconds", "offline_seconds", "online_seconds"):
         result[f"{name}_low"], result[f"{name}_high"] = grouped[name].min(), grouped[name].max()
     result["runs"] = grouped.size()
@@ -137,8 +139,22 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 def machine(rows: pd.DataFrame) -> str:
     """Processor and cores, in words."""
-    found = {f"{r['machine']}, {r['cores']} cores" for _, r in rows[["machine", "cores"]].drop_duplicates().iterrows()}
-    return "; ".join(sorted(found))
+    return machines(_machines(rows))
+
+
+def _machines(rows: pd.DataFrame) -> pd.Series:
+    return rows["machine"].astype(str) + ", " + rows["cores"].astype(str) + " cores"
+
+
+def own_machine(row: Mapping[str, str]) -> str:
+    """Where a row of a table of its own was measured, as far as the table says."""
+    name = row.get("machine") or "processor not recorded"
+    return f"{name}, {row['cores']} cores" if row.get("cores") else name
+
+
+def machines(names: Iterable[str]) -> str:
+    """Several machines in words, each once."""
+    return "; ".join(sorted({name for name in names if name}))
 
 
 def select(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from keyquorum.model.chosen_committees import ADDITIVE, ADDITIVE_RING, SHAMIR, l
 from keyquorum.model.idle import IDLE_CORES
 from keyquorum.model.protocols import COMMITTEES, PROTOCOLS
 
-from .data import select
+from .data import own_machine, select
 from .published_lines import NOT_THE_SAME, PAPERS, Ours, Published, draw, head
 
 
@@ -26,7 +26,7 @@ def _points(rows: pd.DataFrame, scale: float, label: Callable[[pd.Series], str],
 
     labels = [label(row) for _, row in rows.iterrows()]
     points = {"x": rows["parties"], "y": values(""), "low": values("_low"), "high": values("_high"), "label": labels}
-    return pd.DataFrame({**points, "loaded": rows["loaded"], "commit": rows["commit"]})
+    return pd.DataFrame({**points, "loaded": rows["loaded"], "commit": rows["commit"], "machine": rows["machine"]})
 
 
 DISHONEST = with_capability(dishonest_majority=True, field=True)
@@ -187,6 +187,7 @@ def _own_rows(
             "label": [label(r) for r in rows],
             "loaded": loaded,
             "commit": [r.get("commit", "") for r in rows],
+            "machine": [own_machine(r) for r in rows],
             "shared": [r.get("shared_link") == "yes" for r in rows],
         }
     )

@@ -20,13 +20,13 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.schemes.circuit import aes_forms
 
 from . import style
-from .data import select, states
+from .data import machines, own_machine, select, states
 from .published import NETWORKS_004
 from .published_lines import NOT_THE_SAME, head
 
 
 class Bar(NamedTuple):
-    """A figure of ours: with its lowest and highest run, whether it started under load, and its commit if it is recorded."""
+    """A figure of ours: with its lowest and highest run, whether it started under load, and its commit and machine if they are recorded."""
 
     label: str
     value: float
@@ -34,6 +34,7 @@ class Bar(NamedTuple):
     high: float
     loaded: bool
     commit: str = ""
+    machine: str = ""
 
 
 Ours = Callable[[pd.DataFrame], list[Bar]]
@@ -109,7 +110,7 @@ def _together(*makers: Ours) -> Ours:
 
 def _bar(row: pd.Series, label: str, share: float) -> Bar:
     value, low, high = (float(row[name]) / share * 1e3 for name in ("seconds", "seconds_low", "seconds_high"))
-    return Bar(label, value, low, high, bool(row["loaded"]), str(row["commit"]))
+    return Bar(label, value, low, high, bool(row["loaded"]), str(row["commit"]), str(row["machine"]))
 
 
 def _rates(table: pd.DataFrame) -> list[Bar]:
@@ -123,7 +124,7 @@ def _rates(table: pd.DataFrame) -> list[Bar]:
     for _, r in found.iterrows():
         rate, low, high = (float(r["batch"] / r[f"online_seconds{end}"]) for end in ("", "_high", "_low"))
         name = f"ours, {r['name'].removeprefix('lwe ')}, {_macs(r['protocol'])}, a batch of {int(r['batch']):,}"
-        bars.append(Bar(name, rate, low, high, bool(r["loaded"]), str(r["commit"])))
+        bars.append(Bar(name, rate, low, high, bool(r["loaded"]), str(r["commit"]), str(r["machine"])))
     return bars
 
 
@@ -232,7 +233,7 @@ def _counted_ands(table: pd.DataFrame) -> list[Bar]:
 def _own(label: str, row: dict[str, str], column: str, scale: float = 1.0) -> Bar:
     """A bar of a table of our own."""
     value = float(row[column]) * scale
-    return Bar(label, value, value, value, float(row.get("busy") or 0) > IDLE_CORES, row.get("commit", ""))
+    return Bar(label, value, value, value, float(row.get("busy") or 0) > IDLE_CORES, row.get("commit", ""), own_machine(row))
 
 
 SYSTEMS = {"native": "AES on shares", "H": "the paper's system without a dealer", "F": "FHE alone (TFHE-rs)"}
@@ -299,7 +300,8 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
     if other:
         axes[1].set_title(NOT_THE_SAME, fontsize=8)
     style.legend_below(made, axes, loaded=any(bar.loaded for bar in (*ours, *other)))
-    head(made, f"{plot.title}: {plot.paper}", plot.table, table.attrs.get("machine", "") if ours or other else "", plot.note.startswith("Computed"))
+    where = machines(bar.machine for bar in (*ours, *other)) or table.attrs.get("machine", "")
+    head(made, f"{plot.title}: {plot.paper}", plot.table, where if ours or other else "", plot.note.startswith("Computed"))
     missing = "" if ours or other else " Ours: not measured in these results."
     apart = f" The second panel has what is {NOT_THE_SAME}." if other else ""
     commits = states(bar.commit for bar in (*ours, *other))

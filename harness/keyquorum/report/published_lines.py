@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from keyquorum.model import published
 
 from . import style
-from .data import states
+from .data import machines, states
 
 Ours = Callable[[pd.DataFrame], pd.DataFrame]
 """A function that selects our figures, as columns ``x``, ``y``, ``low``, ``high``, ``label``."""
@@ -63,7 +63,7 @@ def draw(plot: Published, table: pd.DataFrame) -> tuple[Figure, str]:
         _draw_ours(axes[int(rows["other"].iloc[0])], str(label), rows, colour, mark)
     _draw_theirs(axes[0], plot, lines, levels)
     axes[0].set(ylabel=plot.unit)
-    head(made, f"{plot.title}: {plot.paper}", plot.table, table.attrs.get("machine", "") if len(found) and not plot.computed else "")
+    head(made, f"{plot.title}: {plot.paper}", plot.table, machines(found["machine"]) if len(found) and not plot.computed else "")
     style.decades(axes)
     for axis, shown in zip(axes, (found[~found["other"]], found[found["other"]]), strict=False):
         axis.set_xlabel(plot.xlabel)
