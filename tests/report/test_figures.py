@@ -326,7 +326,7 @@ def test_rows_of_gmpfhe_name_link_batch_and_processor_time(figures: ModuleType, 
 def test_rates_over_links_have_the_paper_s_beside_them(figures: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     row = {
-        "variant": "mask-open",
+        "variant": "8x2",
         "protocol": "semi2k",
         "n": 4,
         "link": "rtt=1,mbit=1000",
@@ -339,16 +339,21 @@ def test_rates_over_links_have_the_paper_s_beside_them(figures: ModuleType, tmp_
     row |= {"per_s_of_a_core": 400000, "sustained_per_s": 30000, "bits": 380.1, "storage_bytes": 8.0, "paper_per_s": 64319}
     write_table(
         tmp_path / "results" / "throughput.csv",
-        [row, row | {"link": "rtt=10,mbit=1000", "paper_per_s": "", "per_s": 90000}, row | {"variant": "4x3", "per_s": 50000}],
+        [
+            row,
+            row | {"link": "rtt=10,mbit=1000", "paper_per_s": "", "per_s": 90000},
+            row | {"variant": "4x3", "per_s": 50000},
+            row | {"variant": "mask-open", "per_s": 80000},
+        ],
     )
-    assert figures.throughput()[-3] == "| mask-open | `semi2k` | 4 | rtt=1,mbit=1000 | 4,096 | 60,000 | 400,000 | 30,000 | 380.1 | 8.0 | 64,319 |"
+    assert figures.throughput()[-4] == "| 8x2 | `semi2k` | 4 | rtt=1,mbit=1000 | 4,096 | 60,000 | 400,000 | 30,000 | 380.1 | 8.0 | 64,319 |"
     assert figures.main() == 0
     front = (tmp_path / "README.md").read_text()
     assert (
-        "| LWE decryptions, online, 1 ms and 1 Gbit/s | `semi2k`, 4 | 60,000 a second (mask-open, batch 4,096) | paper 000, other hardware, MACs or not: 64,319 |"
+        "| LWE decryptions, exact, online, 1 ms and 1 Gbit/s | `semi2k`, 4 | 60,000 a second (8x2, batch 4,096) | paper 000, other hardware, MACs or not: 64,319 |"
         in front
     )
-    assert "90,000" not in front and "50,000" not in front
+    assert "90,000" not in front and "50,000" not in front and "80,000" not in front, "mask-open may fail"
 
 
 def test_results_begin_with_the_commits_of_their_rows(figures: ModuleType, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "decryption-bits,ghs-28679,,none,offline and online,0.4,0\n"
     )
     (folder / "throughput.csv").write_text(
-        'variant,protocol,n,link,batch,per_s,busy\nmask-open,semi2k,4,"rtt=1,mbit=1000",4096,60000,0\n4x3,spdz2k,4,"rtt=1,mbit=1000",256,5000,0\n'
+        'variant,protocol,n,link,batch,per_s,busy\nmask-open,semi2k,4,"rtt=1,mbit=1000",4096,90000,0\n8x2,semi2k,4,"rtt=1,mbit=1000",4096,40000,0\n4x3,spdz2k,4,"rtt=1,mbit=1000",256,5000,0\n'
         'circuit,semi2k,4,"rtt=10,mbit=1000",4096,30000,0\nmask-open,spdz2k,2,"rtt=1,mbit=1000",256,9000,0\n'
     )
     (folder / "ajax.csv").write_text("protocol,parties,noise,link,growth,seconds\nshamir,3,local,none,1.5,11.5\n")
@@ -266,15 +266,18 @@ def test_rates_stand_beside_the_paper_and_say_what_they_are_of_it(table: pd.Data
     """Of four parties over the paper's link, with and without MACs; without the table of its own the batches of the sweep."""
     plot = _bars("000_slide_throughput")
     assert [(label, value) for label, value, *_ in plot.ours(table)] == [
-        ("ours, mask-open, no MACs, batches of 4,096", 60_000.0), ("ours, 4x3, MACs, batches of 256", 5_000.0),
+        ("ours, 8x2, no MACs, batches of 4,096", 40_000.0), ("ours, 4x3, MACs, batches of 256", 5_000.0),
     ]  # fmt: skip
+    assert [(label, value) for label, value, *_ in plot.apart(table)] == [("ours, mask-open, no MACs, batches of 4,096", 90_000.0)]
     figure, caption = published_bars.draw(plot, table)
-    assert "The fastest of ours has 60,000 a second, 0.93 times the paper's 64,319." in caption
-    assert {"64,319", "60,000"} <= {text.get_text() for text in figure.axes[0].texts}
+    assert "The fastest of ours has 40,000 a second, 0.62 times the paper's 64,319." in caption, (
+        "mask-open may fail: it is no figure of exact decryption"
+    )
+    assert {"64,319", "40,000"} <= {text.get_text() for text in figure.axes[0].texts}
     other = _with(table, throughput=[])
     bars = plot.ours(other)
     rate = 1024 / (4 * 1.1 + 0.25)
-    assert len(bars) == 3 and all("a batch of 1,024" in label and "no MACs" in label for label, *_ in bars)
+    assert len(bars) == 2 and len(plot.apart(other)) == 1 and all("a batch of 1,024" in label and "no MACs" in label for label, *_ in bars)
     assert all((value, low < value < high) == (pytest.approx(rate), True) for _, value, low, high, *_ in bars)
 
 

@@ -14,6 +14,7 @@ from keyquorum.model.idle import IDLE_CORES
 from . import style
 from .data import states
 from .plots import Plot
+from .published_lines import NOT_THE_SAME
 
 Cells = dict[str, str]
 PAPER = "paper 001: i7-12800H, 14 cores, OpenFHE"
@@ -81,22 +82,28 @@ def rgsw(table: pd.DataFrame) -> Plot | None:
     rows = _found(table, workload="W3")
     if not rows:
         return None
-    made, (axis,) = style.figure(1, 5.4, 3.9)
-    names = {"001_table3_rgsw_openfhe_1_1_1": "OpenFHE 1.1.1", "001_table4_rgsw_openfhe_1_0_3": "OpenFHE 1.0.3"}
     gadgets = {row["gadget"]: {r["threads"]: r for r in rows if r["gadget"] == row["gadget"]} for row in rows}
-    looks = style.series(len(gadgets))
-    loaded = [_line(axis, list(of.values()), "threads", f"ours, {name}", look, 1e-3) for (name, of), look in zip(gadgets.items(), looks, strict=True)]
+    panels = [{name: of for name, of in gadgets.items() if (name == "bits") == paper} for paper in (True, False)]
+    made, axes = style.figure(1 + bool(panels[1]), 5.4, 3.9)
+    names = {"001_table3_rgsw_openfhe_1_1_1": "OpenFHE 1.1.1", "001_table4_rgsw_openfhe_1_0_3": "OpenFHE 1.0.3"}
+    looks = dict(zip(gadgets, style.series(len(gadgets)), strict=True))
+    loaded = [
+        _line(axis, list(of.values()), "threads", f"ours, {name}", looks[name], 1e-3)
+        for axis, panel in zip(axes, panels, strict=False)
+        for name, of in panel.items()
+    ]
     for (name, label), grey, mark, apart in zip(names.items(), style.greys(2), style.MARKS, ((0, -9), (0, 9)), strict=False):
         theirs = published.load(name)
         seconds = [60 * float(row["minutes"] or 0) + float(row["seconds"] or 0) for row in theirs]
-        style.published(axis, [float(row["threads"] or 0) for row in theirs], seconds, f"paper 001, {label}", (grey, mark), apart)
-    axis.set(xlabel="threads", ylabel="seconds", title=f"One row of an RGSW product\n{PAPER}")
-    style.decades(axis)
-    axis.set_xscale("log", base=2)
-    style.ticks(axis, (1, 2, 4, 8, 16, 20))
-    style.legend_below(made, [axis], 2, any(loaded))
+        style.published(axes[0], [float(row["threads"] or 0) for row in theirs], seconds, f"paper 001, {label}", (grey, mark), apart)
+    for axis, title in zip(axes, (f"One row of an RGSW product, by bits\n{PAPER}", f"by RNS digits\n{NOT_THE_SAME}"), strict=False):
+        axis.set(xlabel="threads", ylabel="seconds", title=title)
+        axis.set_xscale("log", base=2)
+        style.ticks(axis, (1, 2, 4, 8, 16, 20))
+    style.decades(axes)
+    style.legend_below(made, axes, 2, any(loaded))
     return made, (
-        "Paper 001, tables 3 and 4, as printed (grey, dashed): one row of one element of an evaluation key, by bits. Ours: the same row by bits, and by RNS digits with a "
+        "Paper 001, tables 3 and 4, as printed (grey, dashed): one row of one element of an evaluation key, by bits. Ours: the same row by bits; in the second panel by RNS digits with a "
         f"special prime, which the paper does not have. {ONE_PROCESS.replace('one thread, ', '')} Other hardware.{_states(rows)}"
     )
 

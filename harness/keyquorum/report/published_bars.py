@@ -113,7 +113,12 @@ def _bar(row: pd.Series, label: str, share: float) -> Bar:
     return Bar(label, value, low, high, bool(row["loaded"]), str(row["commit"]), str(row["machine"]))
 
 
-def _rates(table: pd.DataFrame) -> list[Bar]:
+def _rates(exact: bool) -> Ours:
+    """By exact roundings, as the paper's, or by mask-open, which may fail."""
+    return lambda table: [bar for bar in _all_rates(table) if ("mask" in bar.label) != exact]
+
+
+def _all_rates(table: pd.DataFrame) -> list[Bar]:
     """Decryptions of LWE a second, four parties, over links of 1 ms and 1 Gbit/s: rows of results/throughput.csv; without them batches of the sweep, without MACs."""
     rows = [r for r in table.attrs.get("throughput", []) if (r["n"], r["link"]) == ("4", "rtt=1,mbit=1000")]
     if rows:
@@ -243,9 +248,9 @@ CNN = f"Theirs: one digit, encrypted weights, 484 bits. Ours: a network and weig
 GHS = "Two parties on one machine. Ours: GHS keys of the paper's numbers of primes, digits and switching keys, and decryptions of as many coefficients. Another operation: AES on as many blocks on shares, without homomorphic encryption. Nothing of ours evaluates AES under these keys."
 BARS = [
     Bars(
-        "000_slide_throughput", "Decryptions a second", "000 (ePrint 2025/1781)", "decryptions_per_second", "decryptions a second, 4 parties", ("protocol",), _rates,
-        note="Theirs: 1 ms, 1 Gbit/s, which do not say whether MACs are included. Ours: LWE (lwe64-p2), links of 1 ms and 1 Gbit/s, stored preprocessing, whose making is not counted, one batch after another; all parties on one machine.",
-        remark=_best_rate,
+        "000_slide_throughput", "Decryptions a second", "000 (ePrint 2025/1781)", "decryptions_per_second", "decryptions a second, 4 parties", ("protocol",), _rates(exact=True),
+        note="Theirs: 1 ms, 1 Gbit/s, which do not say whether MACs are included. Ours: LWE (lwe64-p2), links of 1 ms and 1 Gbit/s, stored preprocessing, whose making is not counted, one batch after another; all parties on one machine. Another operation: mask-open, which may fail and takes fresh noise alone.",
+        apart=_rates(exact=False), remark=_best_rate,
     ),
     Bars("003_table1_oprf", "One evaluation of AES-128", "003, table 1", "seconds", "seconds", ("protocol", "parties"), _oprf_seconds, note=OPRF),
     Bars(
