@@ -299,7 +299,7 @@ def draw(plot: Bars, table: pd.DataFrame) -> tuple[Figure, str]:
     style.decades(axes, "x")
     for axis, names in zip(axes, labels, strict=True):
         axis.set_yticks(range(len(names)), [fill(name, 34) for name in names], fontsize=7.5)
-        axis.invert_yaxis()
+        axis.set_ylim(max(map(len, labels)) - 0.4, -0.6)  # bars of both panels are as thick
         axis.grid(axis="y", visible=False)
         axis.set_xlabel(plot.unit)
     if other:
