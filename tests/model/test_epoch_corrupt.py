@@ -1,7 +1,7 @@
 """All states of one change, and of two in a row, among three members of which one signs anything, to anybody, at any time: no honest one erases shares that the other still needs, and both find each other again.
 
 A party may see any subset of what the other honest party ever signed, and forget it again, so the search has more states than runs of the protocol. The second change begins from the old epoch after the first
-one ended there, or from the new epoch; at a party it begins when the first change is settled there."""
+one ended there, or from the new epoch; at a party it begins when the first change is settled there, and what settles it is not forgotten."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Search:
         self.refuses, self.second, self.begins, self.lies = refuses, second, begins, list(_lies(refuses))
         self._parts: list[Part] = []
         self._numbers: dict[Part, int] = {}
-        self._after: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        self._after: dict[tuple[int, int, int, bool], tuple[int, ...]] = {}
+        self._followed: dict[tuple[int, int, Said], tuple[set[Standing], set[Standing]]] = {}
         self._begun: dict[tuple[int, int, int], bool] = {}
         self._checked: set[tuple[int, int]] = set()
         self._absent, self._first = self._number((None, frozenset())), self._number((Standing(), frozenset()))
@@ -80,30 +81,44 @@ class Search:
     def _moves(self, world: World) -> Iterator[World]:
         for place, part in enumerate(world):
             i, other = place // 2, world[place ^ 2]
-            for after in self._steps(i, part, other):
+            first, begun = place % 2 == 0, world[place | 1] != self._absent
+            for after in self._steps(i, part, other, first and begun):
                 yield _changed(world, place, after)
-            if place % 2 == 0 and world[place + 1] == self._absent and self._may_begin(i, part, other):
+            if first and not begun and self._may_begin(i, part, other):
                 yield _changed(world, place + 1, self._first)
 
-    def _heard(self, i: int, part: int, other: int) -> Iterator[Seen]:
-        """All that a party can have seen."""
-        said, others = self._parts[part][1], self._parts[other][1]
-        heard = [frozenset(some) for size in range(len(others) + 1) for some in combinations(sorted(others, key=str), size)]
-        for lies, some in product(self.lies, heard):
-            yield _seen({"ab"[i]: said, "ba"[i]: some, C: lies})
+    def _heard(self, i: int, part: int, other: int) -> tuple[set[Standing], set[Standing]]:
+        """What may follow from all that a party can have seen, and from that of it which settles the change."""
+        others, found = self._parts[other][1], (set[Standing](), set[Standing]())
+        for some in (frozenset(some) for size in range(len(others) + 1) for some in combinations(sorted(others, key=str), size)):
+            if (i, part, some) not in self._followed:
+                self._followed[i, part, some] = self._follow(i, part, some)
+            for all_of, more in zip(found, self._followed[i, part, some], strict=True):
+                all_of |= more
+        return found
 
-    def _steps(self, i: int, part: int, other: int) -> tuple[int, ...]:
-        key, (mine, said) = (i, part, other), self._parts[part]
+    def _follow(self, i: int, part: int, some: Said) -> tuple[set[Standing], set[Standing]]:
+        (mine, said), me, peer = self._parts[part], "ab"[i], "ba"[i]
+        assert mine is not None
+        all_of, settled = set[Standing](), set[Standing]()
+        for lies in self.lies:
+            seen = _seen({me: said, peer: some, C: lies})
+            after = {epoch.decide(ROLES, me, mine, seen)}
+            with suppress(EpochError):
+                after.add(epoch.erase(ROLES, mine, seen))
+            all_of |= after
+            settled |= after if self.begins(ROLES, mine, seen) else set()
+        return all_of, settled
+
+    def _steps(self, i: int, part: int, other: int, settled: bool) -> tuple[int, ...]:
+        """What may follow. ``settled``: the party has seen what settles the change."""
+        key, (mine, said) = (i, part, other, settled), self._parts[part]
         if mine is None:
             return ()
         if key not in self._after:
-            me, peer, found = "ab"[i], "ba"[i], set[Standing]()
+            me, peer, found = "ab"[i], "ba"[i], set(self._heard(i, part, other)[settled])
             if mine.stage == Stage.WAITING:
                 found |= {epoch.vote(ROLES, me, mine)} | ({epoch.refuse(ROLES, me, mine)} if self.refuses else set())
-            for seen in self._heard(i, part, other):
-                found.add(epoch.decide(ROLES, me, mine, seen))
-                with suppress(EpochError):
-                    found.add(epoch.erase(ROLES, mine, seen))
             for lost in (frozenset(peer), frozenset(C)):
                 with suppress(EpochError):
                     found.add(epoch.freeze(ROLES, me, mine, _seen({me: said}), lost))
@@ -112,11 +127,11 @@ class Search:
         return self._after[key]
 
     def _may_begin(self, i: int, part: int, other: int) -> bool:
-        key, mine = (i, part, other), self._parts[part][0]
+        mine, key = self._parts[part][0], (i, part, other)
         if mine is None or mine.stage not in self.second:
             return False
         if key not in self._begun:
-            self._begun[key] = any(self.begins(ROLES, mine, seen) for seen in self._heard(i, part, other))
+            self._begun[key] = bool(self._heard(i, part, other)[1])
         return self._begun[key]
 
     def _check(self, world: World) -> None:

@@ -84,7 +84,7 @@ CASES = {
     "same members, one away": (SAME_AWAY, 1097),
     "apart, a new one lost": (JOINED_LOST, 2444),
     "apart, an old one lost": (LEFT_LOST, 168),
-    "five, one lost before its vote, and then another": (TWO_LOST, 0),
+    "five, one lost before its vote, and then another": (TWO_LOST, 2776),
 }
 """With the number of states."""
 
