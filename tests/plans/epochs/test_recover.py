@@ -229,13 +229,18 @@ def test_helpers_that_hold_other_keys_are_refused(tmp_path: Path) -> None:
         ("shamir", 5, [0, 1, 2], "name other parties than 0"),
         ("shamir", 5, [1, 1, 2], "each once"),
         ("shamir", 5, [1, 2, 5], "name other parties than 0 of 0 to 4"),
-        ("shamir", 5, [1, "2", [3]], r"helpers \[1, '2', \[3\]\]: name other parties than 0"),
         ("shamir", 11, None, "sets with a seed in common, above 130: name fewer with --from, at least 6"),
     ],
 )
-def test_what_is_refused(protocol: str, parties: int, helpers: Any, said: str) -> None:
+def test_what_is_refused(protocol: str, parties: int, helpers: list[int] | None, said: str) -> None:
     with pytest.raises(ParameterError, match=said):
         api.recover_job(api.in_process_committee(parties, protocol), 0, helpers)
+
+
+def test_helpers_of_a_job_file_that_are_no_numbers_are_refused() -> None:
+    helpers: Any = [1, "2", [3]]
+    with pytest.raises(ParameterError, match=r"helpers \[1, '2', \[3\]\]: name other parties than 0"):
+        recover.helpers_of(api.in_process_committee(5, "shamir"), 0, helpers)
 
 
 def test_parties_that_are_none_are_refused() -> None:
