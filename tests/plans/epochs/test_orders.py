@@ -93,7 +93,7 @@ def test_one_file_that_cannot_be_erased_keeps_no_other(tmp_path: Path, monkeypat
     committee = committee_of(tmp_path)
     record = record_of(committee)
     assert talk([prepare(committee, party, record) for party in range(3)]) == ["committed"] * 3
-    stuck, overwrite = committee.key_folder(0, "k") / "lisss-0-1.kqs", erasure._overwrite
+    stuck, overwrite = committee.key_folder(0, "k") / "share-0.kqs", erasure._overwrite
 
     def fails(path: Path) -> int:
         if path == stuck:
@@ -102,7 +102,7 @@ def test_one_file_that_cannot_be_erased_keeps_no_other(tmp_path: Path, monkeypat
 
     with monkeypatch.context() as patched:
         patched.setattr(erasure, "_overwrite", fails)
-        with pytest.raises(EpochError, match=r"lisss-0-1\.kqs: not erased \(Permission denied\), and all others are"):
+        with pytest.raises(EpochError, match=r"share-0\.kqs: not erased \(Permission denied\), and all others are"):
             api.epoch_erase(committee)
     assert stuck.read_bytes() == OLD and bytes_below(committee.folder, OLD) == 1
     assert len(api.epoch_erase(committee)) == 3 and bytes_below(committee.folder, OLD) == 0
