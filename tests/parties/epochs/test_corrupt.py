@@ -150,6 +150,25 @@ def test_a_lost_epoch_file_is_made_again(committee: Committee, damage: str) -> N
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("lines", [0, 1, 3])
+def test_a_lost_journal_costs_no_shares(committee: Committee, lines: int) -> None:
+    """Its party is in the new epoch, and must not take itself for one that has not voted, or that froze."""
+    changes = _voted(committee)
+    changes[0].give_up([changes[2].me])
+    talk(changes)
+    path = committee.party_folder(0) / "epochs.journal"
+    whole = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(whole[:lines]))
+    if not lines:
+        path.unlink()
+    for order in (api.epoch_commit, api.epoch_erase):
+        with pytest.raises(EpochError, match=r"epochs.journal: missing, or older than epoch\.json|its journal does not have it"):
+            order(committee)
+    assert is_usable(committee, 0)
+    path.write_bytes(b"".join(whole))
+    assert len(api.epoch_erase(committee)) == 3
+
+
 def test_a_crash_on_the_way_back_is_repaired(committee: Committee) -> None:
     mine, b, c = _voted(committee)
     mine.hear(b.show())

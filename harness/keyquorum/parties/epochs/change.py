@@ -26,6 +26,11 @@ from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, parse_epoch, re
 from .statements import SIGNED, Statements, checked, read_votes, signed, standing_after
 
 
+def _old_journal(party_folder: Path) -> EpochError:
+    said = f"{party_folder / JOURNAL}: missing, or older than {EPOCH_FILE} beside it, so what this party signed is not known"
+    return EpochError(f"{said}: restore the newest backup of this file")
+
+
 class Change:
     """A change at one party. ``standing``: what it signed last; ``record``: what the change is."""
 
@@ -97,10 +102,13 @@ class Change:
 
     @staticmethod
     def recent(committee: Committee, party: int) -> list[Change]:
-        """The change that led to this party's epoch, and all that it proposed from there, the oldest first. Other members may not know how these ended; of those before, all do."""
+        """The change that led to this party's epoch, and all that it proposed from there, the oldest first. Other members may not know how these ended; of those before, all do. Raises EpochError where the journal
+        is missing, or older than ``epoch.json``: what the party signed is not known then."""
         folder = committee.party_folder(party)
-        here = read_epoch(folder)
-        records = (Record.load(folder, name) for name in reversed(Change._proposed(committee, party)))
+        here, proposed = read_epoch(folder), Change._proposed(committee, party)
+        if here.number and here.name not in proposed:
+            raise _old_journal(folder)
+        records = (Record.load(folder, name) for name in reversed(proposed))
         found = list(takewhile(lambda record: record.number >= here.number, records))
         return [Change(committee, party, record) for record in reversed(found) if record.number > here.number or record.name == here.name]
 
@@ -144,8 +152,11 @@ class Change:
             for vote in read_votes(self.record, votes.read_bytes(), str(votes)):
                 self._hear(vote.to_json(), str(votes))
         self._repair_epoch()
-        if read_epoch(self.party_folder).name == self.record.name and self.standing.stage in (Stage.VOTED, Stage.THAWED):
-            self._sign(replace(self.standing, stage=Stage.COMMITTED))
+        if read_epoch(self.party_folder).name == self.record.name:
+            if self.standing.stage in (Stage.WAITING, Stage.FROZEN):
+                raise _old_journal(self.party_folder)
+            if self.standing.stage in (Stage.VOTED, Stage.THAWED):
+                self._sign(replace(self.standing, stage=Stage.COMMITTED))
         if self.standing.stage in BACK:
             self._go_back()
         if rules.drops_new(self.standing):
