@@ -105,7 +105,7 @@ def dealer(name: str) -> Dealer:
     kind, _, rest = name.partition("-")
     if kind == "tiny":
         assert rest in ("ckks", "bfv", "bgv")
-        return Dealer(tiny(rest))  # type: ignore[arg-type]
+        return Dealer(tiny(rest, ring_degree=1024))  # type: ignore[arg-type]
     if name.endswith("-narrow"):
         return Dealer(narrow(name.removesuffix("-narrow")))
     return Dealer(load(name))

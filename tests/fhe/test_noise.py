@@ -27,7 +27,7 @@ SCHEMES = ["ckks", "bfv", "bgv"]
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_noise_of_the_dealer_is_found_exactly(scheme: str) -> None:
-    d = Dealer(tiny(scheme), seed=5)  # type: ignore[arg-type]
+    d = Dealer(tiny(scheme, ring_degree=1024), seed=5)  # type: ignore[arg-type]
     parameters, n = d.parameters, d.parameters.ring_degree
     elements = [galois_element(1, n), galois_element(0, n)]
     public = validate_public_key(parameters, d.public_key())
@@ -75,7 +75,7 @@ def test_variance_of_seal_is_that_of_its_distribution(name: str) -> None:
 
 
 def test_foreign_secret_and_inconsistent_key_are_noticed() -> None:
-    d, other = dealer("tiny-bfv"), Dealer(tiny("bfv"), seed=9)
+    d, other = dealer("tiny-bfv"), Dealer(tiny("bfv", ring_degree=1024), seed=9)
     parameters = d.parameters
     key = validate_public_key(parameters, keys("tiny-bfv")[0])
     with pytest.raises(KeyNoiseError, match="not of this secret"):

@@ -372,7 +372,7 @@ def test_what_is_refused(lwe: Lwe, monkeypatch: pytest.MonkeyPatch) -> None:
     ring = decryption_in_ring(2).job
     assert isinstance(ring, InRing)
     mascot, key = ring.committee, ring.info()
-    ckks = replace(key, parameters=replace(toy_set(1024), scheme="ckks", plain_modulus=0, scale_bits=40))
+    ckks = replace(key, parameters=replace(toy_set(256), scheme="ckks", plain_modulus=0, scale_bits=40))
     monkeypatch.setattr(PaddedServedKey, "load", lambda *arguments: [])
     for other, rounding, said in (
         (key, "round_mask_open", "round_mask_open is sometimes wrong"),

@@ -351,7 +351,7 @@ def test_what_is_refused(lwe: tuple[Committee, Path, bytes], monkeypatch: pytest
             open_kind(committee, 0, Service("key", rounding=rounding))
         encryption_of(load_key(committee.key_folder(0, "key"))).check_served(api.in_process_committee(3, "rep-field"), rounding)
     toy = planned_toy()
-    ckks = replace(toy, parameters=replace(toy_set(1024), scheme="ckks", plain_modulus=0, scale_bits=40))
+    ckks = replace(toy, parameters=replace(toy_set(256), scheme="ckks", plain_modulus=0, scale_bits=40))
     shamir = api.in_process_committee(3, "mal-shamir")
     others = replace(load_key(committee.key_folder(0, "key")), protocol="mal-shamir", parameters=api.load_parameters("lwe53-p16"))  # type: ignore[type-var]
     for where, key, rounding, said in (
