@@ -59,8 +59,6 @@ class Case:
     """Whether a restart forgets that the participant froze."""
     voted: tuple[int, ...] = ()
     """Who has voted when the search begins; of those that fail, the others are lost by then."""
-    ends: bool = True
-    """Whether nobody may wait for ever."""
 
     @property
     def roles(self) -> Roles:
@@ -78,7 +76,6 @@ JOINED_LOST = Case((3,), SAME, (0,), False, (1, 2))
 LEFT_LOST = Case((3, 4), SAME, (3,), False, (1, 2))
 FIVE = (0, 1, 2, 3, 4)
 TWO_LOST = Case(FIVE, FIVE, (0, 1), False, (3, 3), voted=(1, 2, 3, 4))
-TWO_AWAY = Case(FIVE, FIVE, (0, 1), True, (3, 3), voted=FIVE, ends=False)
 CASES = {
     "same members, one lost": (SAME_LOST, 508),
     "same members, one away": (SAME_AWAY, 1097),
@@ -124,7 +121,7 @@ class Search:
                     self._check(after)
                     seen.add(after)
                     todo.append(after)
-            if not moved and case.ends:
+            if not moved:
                 self._check_end(world)
         return len(seen)
 
@@ -290,9 +287,3 @@ def test_a_freeze_that_a_crash_forgets_splits() -> None:
 @pytest.mark.parametrize("returns", [False, True])
 def test_no_state_of_three_and_three(failing: int, returns: bool) -> None:
     assert Search(Case((3, 4, 5), SAME, (failing,), returns)).run() > 500
-
-
-@pytest.mark.skipif("KEYQUORUM_LONG" not in os.environ, reason="minutes: KEYQUORUM_LONG=1")
-def test_no_state_of_five_of_which_two_are_away_splits() -> None:
-    """A party may wait for ever here: those that have all votes wait for a lost one that may have given up."""
-    assert Search(TWO_AWAY).run() > 500
