@@ -6,7 +6,6 @@ import argparse
 import csv
 import io
 import os
-import platform
 import sys
 import tempfile
 import time
@@ -24,7 +23,7 @@ from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.idle import busy_cores
 from keyquorum.parties import PhaseReport
 from keyquorum.schemes.keys import Parameters
-from keyquorum.sweep.rows import commit
+from keyquorum.sweep.rows import commit, machine
 from keyquorum.terminal.output import console, fail
 from keyquorum.terminal.progress import progress_bars
 
@@ -122,7 +121,7 @@ class Bench(Generic[C]):
         for line in (*self.reference(), *self.summary(rows)):
             console.print(line, markup=False, soft_wrap=True)
         self._keep(rows, options)
-        console.print(f"\nmachine: {platform.machine()}, {os.cpu_count()} cores, all parties on it")
+        console.print(f"\nmachine: {machine()}, {os.cpu_count()} cores, all parties on it")
         return int(self.failed(rows))
 
     def _keep(self, rows: Sequence[Row], options: Options) -> None:
@@ -176,7 +175,7 @@ def circumstances() -> Row:
     """Where a measurement is made that begins now."""
     busy = busy_cores()
     return {
-        "busy": "" if busy is None else f"{busy:.2f}", "cores": os.cpu_count() or 0, "machine": platform.machine(),
+        "busy": "" if busy is None else f"{busy:.2f}", "cores": os.cpu_count() or 0, "machine": machine(),
         "version": keyquorum.__version__, "commit": commit(),
     }  # fmt: skip
 

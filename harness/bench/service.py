@@ -18,7 +18,6 @@ import argparse
 import csv
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -40,7 +39,7 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.idle import busy_cores
 from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.serve.client import Receiver, make_receiver
-from keyquorum.sweep.rows import commit
+from keyquorum.sweep.rows import commit, machine
 from keyquorum.terminal.output import console
 
 from .runner import Row, write_table
@@ -201,7 +200,7 @@ def _row(protocol: str, parties: int, parameters: str, clients: int, count: int,
         "protocol": protocol, "n": parties, "parameters": parameters, "clients": clients, "ciphertexts": count, "requests": answered,
         "per_s": f"{rate:.1f}", "lwe_per_s": round(rate * count), "p50_ms": f"{1e3 * p50:.1f}", "p99_ms": f"{1e3 * p99:.1f}",
         "cpu_ms": f"{1e3 * used / answered:.2f}", "client_cpu_ms": f"{1e3 * found.cpu / answered:.2f}", "wrong": found.wrong, "refused": found.refused,
-        "seconds": f"{found.elapsed:.1f}", "busy": "" if busy is None else f"{busy:.2f}", "cores": os.cpu_count() or 0, "machine": platform.machine(),
+        "seconds": f"{found.elapsed:.1f}", "busy": "" if busy is None else f"{busy:.2f}", "cores": os.cpu_count() or 0, "machine": machine(),
         "version": keyquorum.__version__,
     }  # fmt: skip
 

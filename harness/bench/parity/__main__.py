@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import platform
 import statistics
 import sys
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from keyquorum.model.errors import KeyQuorumError
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.model.protocols import PROTOCOLS as ALL
 from keyquorum.programs.header import header
-from keyquorum.sweep.rows import commit
+from keyquorum.sweep.rows import commit, machine
 from keyquorum.terminal.output import console
 
 from ..runner import Row
@@ -140,7 +139,7 @@ def merged(path: Path, done: list[Compared], checkout: Checkout) -> list[Row]:
     origin: Row = {
         "version": keyquorum.__version__,
         "mpspdz_commit": checkout.commit,
-        "machine": platform.machine(),
+        "machine": machine(),
         "cores": os.cpu_count() or 0,
         "commit": commit(),
     }
