@@ -347,7 +347,8 @@ def test_masks_of_the_tests_are_wiped(monkeypatch: pytest.MonkeyPatch, program: 
     monkeypatch.setattr(lift, "lift_masks", drawn)
     outcome(fails)
     assert bool(made) == (program != "lift_open") and not any(tests._masks.any() for tests in made)
-    assert len(lifts) == 2 and not any(masks.any() for masks in lifts)
+    # A party that fails at `lift_open` may do so before the other one drew its masks, which ends without them.
+    assert len(lifts) in ((1, 2) if program == "lift_open" else (2,)) and not any(masks.any() for masks in lifts)
 
 
 @pytest.mark.parametrize("ablated", [False, True])
