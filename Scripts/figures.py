@@ -664,7 +664,7 @@ def chosen() -> list[str]:
         return []
     lines = [
         "",
-        "Medians, all parties on one machine of 2 cores over TLS. [All tables, plots, conditions and commits](results/README.md).",
+        "Medians; in each row all parties are on one machine of 2 cores, over TLS. Rows are of several states of the code, and of more than one machine: [all tables, plots, conditions and commits](results/README.md).",
         "",
         "| what | committee, parties | KeyQuorum | for comparison, or conditions |",
         "| --- | --- | --- | --- |",

@@ -276,7 +276,7 @@ def test_each_chosen_rate_names_its_batch_processor_time_and_peer(figures: Modul
     assert text.count("| triples modulo 2^64 | ") == 2 and "CPU of a party 0.5 µs each; no added delay) | MP-SPDZ: 400 |" in text
     assert "| key generation x | semi-honest, dishonest majority, 2 | 3.7 s, no link | GMPFHE, other hardware, over its LAN: 525.0 s |" in text
     assert "| 1 programs, on both engines | all, 3 rows | median 0.30 of MP-SPDZ's time, largest 0.50; 0 outputs differ | the same machine |" in text
-    assert "[All tables, plots, conditions and commits](results/README.md)" in text
+    assert "[all tables, plots, conditions and commits](results/README.md)" in text
 
 
 def test_rows_of_gmpfhe_name_link_batch_and_processor_time(figures: ModuleType, tmp_path: Path) -> None:
