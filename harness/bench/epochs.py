@@ -1,4 +1,5 @@
-"""Changes in the life of a committee: new shares of a key (``refresh``), and the shares of a party that lost its folder (``recover``). ``make bench-epochs``.
+"""The life of a committee: new shares of a key (``refresh``), the shares of a party that lost its folder (``recover``), with a test of shares against the public key where the committee needs one, and
+that test alone (``prove``). ``make bench-epochs``.
 
 Every party is a process of this host, over TLS. A committee with one key refreshes, or loses and recovers its last party, several times; medians. ``seconds``: the phases of the slowest party
 together, from the first message to erased or stored shares. ``command_seconds``: the whole command, with the start of the processes. ``sent_kb``: bytes of all parties together; they are the same at every
@@ -23,12 +24,12 @@ from keyquorum.schemes.holding import shares_in
 
 from .runner import CIRCUMSTANCES, Bench, Options, Row, committee_of
 
-KEY, LARGE, SMALL, TFHE = "bench", "ckks-16384-bench", "lwe64-p2", "tfhers-2-2"
+KEY, LARGE, MIDDLE, SMALL, TFHE = "bench", "ckks-16384-bench", "bfv-8192", "lwe64-p2", "tfhers-2-2"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A change of a committee with one key, of which only the public key is made."""
+    """A change or test of a committee with one key, of which only the public key is made."""
 
     what: str
     protocol: str
@@ -47,6 +48,10 @@ CASES = (
     Case("recover", REPLICATED, 3, 1, LARGE, 0.25),
     Case("recover", SHAMIR, 5, 2, LARGE, 0.25),
     Case("recover", VERIFIED_SHAMIR, 4, 1, LARGE),
+    Case("recover", VERIFIED_REPLICATED, 3, 1, LARGE),
+    Case("recover", VERIFIED_SHAMIR, 5, 2, LARGE),
+    Case("prove", VERIFIED_REPLICATED, 3, 1, MIDDLE, 0.3),
+    Case("prove", VERIFIED_SHAMIR, 5, 2, LARGE),
 )
 COLUMNS = ("what", "protocol", "parties", "threshold", "parameters", "seconds", "expected", "command_seconds", "sent_kb", "disk_mb", "cpu_party", "runs", *CIRCUMSTANCES, "command")  # fmt: skip
 
@@ -66,7 +71,12 @@ def recovered(committee: Committee) -> list[RunReport]:
     return api.recover(committee, party).reports
 
 
-CHANGES: dict[str, Callable[[Committee], list[RunReport]]] = {"refresh": refreshed, "recover": recovered}
+def proven(committee: Committee) -> list[RunReport]:
+    """A test of all shares."""
+    return api.epoch_prove(committee, KEY).reports
+
+
+CHANGES: dict[str, Callable[[Committee], list[RunReport]]] = {"refresh": refreshed, "recover": recovered, "prove": proven}
 
 
 def job(asked: Case, options: Options) -> Iterator[Row]:
