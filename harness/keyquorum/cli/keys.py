@@ -148,7 +148,7 @@ def recover(
 ) -> None:
     """Give a party that lost its folder its shares of all keys again, from those of the others. The secret is not rebuilt anywhere.
 
-    For replicated and Shamir's sharing: from t + 1 parties, or 2t + 1 where parties may be malicious. With fewer of those, keys for SEAL alone, whose shares all test against the public key. Committees with additive shares need a backup of the party.
+    For replicated and Shamir's sharing: from t + 1 parties, or 2t + 1 where parties may be malicious. With fewer of those only keys for SEAL come back, and all parties test their shares against the public key first. Committees with additive shares need a backup of the party.
     Restore identity.pem in the party's folder before, from its own backup. Pools, shares for subsets, approvals, receivers and counts of evaluations do not come back: see the page on the life of a committee.
     """
     chosen = None if helpers is None else parse_numbers(helpers)

@@ -17,7 +17,7 @@ from keyquorum.fhe.parameters import ParameterSet, load
 from keyquorum.fhe.seal_format import read_public_key
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
-from keyquorum.plans.epochs import recover
+from keyquorum.plans.epochs import prove, recover
 from keyquorum.plans.epochs.prove import FILE, proofs_run
 from keyquorum.schemes.base import FIT_RUNS
 from keyquorum.schemes.holding import holding_of
@@ -267,6 +267,34 @@ def test_parties_go_on_from_the_largest_count(tmp_path: Path) -> None:
     lose(committee, 1)
     with pytest.raises((PolicyError, EngineError), match=f"its shares were tested {FIT_RUNS} times"):
         recovered(committee, 1)
+
+
+@pytest.mark.parametrize("said", [b"", bytes(7), bytes(9)])
+def test_what_is_no_count_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+    """Also if its first bytes are one. Nothing is counted."""
+    committee = committee_with(tmp_path, "semi", 2)
+
+    class Sends:
+        def __init__(self, core: Any) -> None:
+            self.core = core
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.core, name)
+
+        def all_gather(self, data: bytes) -> Any:
+            return self.core.all_gather(said)
+
+    truly = prove._agreed
+
+    def agreed(context: Any, info: Any, mine: int) -> int:
+        if context.party == 1:
+            context.session = Sends(context.session)
+        return truly(context, info, mine)
+
+    monkeypatch.setattr(prove, "_agreed", agreed)
+    with pytest.raises((PolicyError, EngineError), match=f"party 1 sent {len(said)} bytes that are no count"):
+        proven(committee)
+    assert not (committee.key_folder(0, "key") / FILE).exists()
 
 
 def test_a_run_is_counted_before_anything_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,13 @@ def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], f
 
 def _agreed(context: PartyContext, info: KeyInfo, mine: int) -> int:
     """The count that all parties go on from, the largest. One that is above what an honest party confirms by more than a crash explains is named, as it could use up all runs. Raises PolicyError."""
-    counts = [int.from_bytes(said[:COUNT_BYTES], "little") for said in context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little"))]
+    stated = context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little"))
+    for party, said in enumerate(stated):
+        if len(said) != COUNT_BYTES:
+            raise PolicyError(
+                f"party {party} sent {len(said)} bytes that are no count of tests of shares of key {info.key_id}: run the same version everywhere"
+            )
+    counts = [int.from_bytes(said, "little") for said in stated]
     known = sorted(counts, reverse=True)[min(context.committee.threshold, len(counts) - 1)]
     for party, runs in enumerate(counts):
         if runs > known + TOLERANCE:
