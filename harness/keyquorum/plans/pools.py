@@ -29,7 +29,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import StoreError
+from keyquorum._engine import ProtocolError, StoreError
 from keyquorum.backends.embedded import Embedded
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, require_semi_honest
@@ -56,8 +56,8 @@ LONGEST_NAME = 64
 """Characters of a name (:func:`.check_name`)."""
 REPORT_LIMIT = 1 << 26
 """Bytes of the longest report: some 45 for every chunk with items left."""
-TROUBLE = 400
-"""Bytes of the reason for which a member cannot store items."""
+CANNOT, TROUBLE = b"cannot store: ", 400
+"""Before the reason for which a member cannot store items, and bytes of both at most."""
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ class Pool:
             try:
                 reports.append(read_report(data))
             except (ValueError, TypeError):
-                raise PoolError(f"party {name} sent no report of its pool: run the same version everywhere") from None
+                raise ProtocolError(f"party {name} sent no report of its pool: run the same version everywhere, or see what became of it") from None
         return reports
 
     @property
@@ -418,16 +418,19 @@ class Pool:
         reached("fill/added")
 
     def _all(self, action: Callable[[], None]) -> None:
-        """Does something that takes room on the disk. If it fails at one member, all raise PoolCannotGrow. One exchange."""
-        trouble = ""
+        """Does something that takes room on the disk. If it fails at one member, all raise PoolCannotGrow. One exchange. Raises ProtocolError for a member that says something else."""
+        trouble = b""
         try:
             action()
         except (OSError, ResourceError, StoreError) as error:
-            trouble = str(error) or type(error).__name__
-        said = self.session.all_gather(trouble.encode(errors="replace")[:TROUBLE])
+            trouble = CANNOT + (str(error) or type(error).__name__).encode(errors="replace")
+        said = self.session.all_gather(trouble[:TROUBLE])
+        for name, text in zip(self._names, said, strict=True):
+            if len(text) > TROUBLE or not text.startswith(CANNOT if text else b""):
+                raise ProtocolError(f"party {name} did not say whether it can store items: the parties are out of step, see what became of it")
         for name, text in zip(self._names, said, strict=True):
             if text:
-                raise PoolCannotGrow(f"party {name}: {text[:TROUBLE].decode(errors='replace')}")
+                raise PoolCannotGrow(f"party {name}: {text.removeprefix(CANNOT).decode(errors='replace')}")
 
     def _end(self, label: str) -> None:
         self.session.compare(label, self.store.chunks.digest)
