@@ -296,7 +296,7 @@ def share(committee: Committee | PathLike, key: str, members: int, progress: Pro
     TLS. From then on any ``members`` parties use the key without the others (``parties`` of :func:`decrypt`), and any ``members`` together have it.
     Returns the bytes stored at each party. An earlier sharing is replaced.
 
-    Raises ParameterError for committees with MACs, keys over prime fields, less than 2 or more than threshold + 1 members, and above 64 MB a party."""
+    Raises ParameterError for committees with MACs, those whose parties need none (shamir, rep-field), keys over prime fields, less than 2 or more than threshold members, and above 64 MB a party."""
     committee = as_committee(committee)
     job = share_job(committee, key, members)
     run_processes(committee.folder, job, progress)
@@ -415,7 +415,7 @@ def pool_fill(
     parties: Sequence[int] | None = None,
 ) -> list[RunReport]:
     """Makes ``items`` pool items for decryptions among all parties of this host, each a process of its own, over TLS. ``parties``: a subset, for its
-    decryptions (:func:`share`, or t + 1 parties of a committee of shamir)."""
+    decryptions (t + 1 parties of a committee of shamir or rep-field, or :func:`share`)."""
     committee = as_committee(committee)
     job = pool_fill_job(committee, parameters, rounding, items, width, levels, chunk, parties=parties)
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
@@ -668,7 +668,7 @@ def decrypt(
 
     A key can be used on both backends, whichever made it. ``pool``: BFV and BGV take their masks from the committee's pool (:func:`pool_fill`); LWE
     always does. ``width``, ``levels``: bits of a block and levels of the tables of round_ltz_table.
-    ``parties``: decrypt without the others, with shares of :func:`share`, or t + 1 parties of a committee of shamir, and with a pool of these parties. ``check_noise``: BFV and BGV: first check jointly, by one bit, that all
+    ``parties``: decrypt without the others, t + 1 of a committee of shamir or rep-field, or with shares of :func:`share`, and with a pool of these parties. ``check_noise``: BFV and BGV: first check jointly, by one bit, that all
     ciphertexts have less than half of the noise that they may have (:func:`keyquorum.plans.noise_check.check_noise`): CiphertextError, and nothing is decrypted, where not."""
     committee = as_committee(committee)
     if pool and backend != "embedded":
@@ -678,7 +678,7 @@ def decrypt(
         committee, key, ciphertexts, receiver, outputs, rounding, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, width=width, levels=levels,
         parties=parties, check_noise=check_noise,
     )  # fmt: skip
-    info = load_key(key_folder(committee, key))
+    info = info_in(load_key(key_folder(committee, key)), members_of(committee, parties))
     precisions = encryption_of(info).errors(info, [Path(c) for c in ciphertexts])
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results], precisions)

@@ -18,7 +18,6 @@ from keyquorum.model.errors import CommitteeError, ParameterError, PoolError
 from keyquorum.model.subset import subset_of
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
-from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.pool_store import pool_status
 from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.key_folder import load_key
@@ -147,8 +146,7 @@ def test_items_of_another_subset_are_refused(five: Committee, tmp_path: Path) ->
         (LWE, "round_ltz_circuit", (0, 2), "any 3 of the 5 parties decrypt without the others: name 3"),
         (LWE, "round_ltz_circuit", (0, 1, 2, 3), "any 3 of the 5 parties decrypt without the others: name 3"),
         ("lwe64-p2", "round_ltz_circuit", (0, 1, 2), "shamir shares over prime fields alone, and this set is modulo 2"),
-        ("bfv-4096", "round_mask_open", (0, 1, 2), "the counts of absent parties would lag behind"),
-        ("ckks-4096", "round_ltz_circuit", (0, 1, 2), "the counts of absent parties would lag behind"),
+        ("ckks-4096", "round_ltz_circuit", (0, 1, 2), "decryption is flooded, and uses no pool"),
     ],
 )
 def test_pools_that_no_decryption_can_use_are_refused(
@@ -159,37 +157,20 @@ def test_pools_that_no_decryption_can_use_are_refused(
 
 
 def test_subsets_of_other_committees_fill_only_what_they_have_shares_for(tmp_path: Path) -> None:
-    """`keyquorum share` makes shares modulo 2^64, of two parties among three of `rep-field`; with MACs none."""
-    replicated = api.init(tmp_path / "rep", 3, "rep-field")
-    for parameters, numbers, message in (
-        (LWE, (0, 1), "subsets have shares modulo 2\\^k alone"), ("bfv-4096", (0, 1), "shares for subsets are made of keys of"),
-        ("lwe64-p2", (0, 1, 2), "at most 2 parties have shares of their own"),
-    ):  # fmt: skip
+    """`keyquorum share` makes shares modulo 2^64; with MACs none."""
+    additive = api.init(tmp_path / "semi", 3, "semi")
+    for parameters, message in ((LWE, "subsets have shares modulo 2\\^k alone"), ("bfv-4096", "shares for subsets are made of keys of")):
         with pytest.raises(ParameterError, match=message):
-            api.pool_fill_job(replicated, parameters, "round_ltz_circuit", 10, parties=numbers)
+            api.pool_fill_job(additive, parameters, "round_ltz_circuit", 10, parties=(0, 1))
     with pytest.raises(ParameterError, match="shares of subsets have no MACs"):
         api.pool_fill_job(api.init(tmp_path / "mac", 3, "mascot"), "lwe64-p2", "round_ltz_circuit", 10, parties=(0, 1))
     with pytest.raises(CommitteeError, match="additive shares, which do not let it verify anything: leave out --parties"):
         subset_of(api.init(tmp_path / "verified", 5, "mal-shamir", threshold=2), (0, 1, 2))
 
 
-def test_refused_decryptions(five: Committee, tmp_path: Path) -> None:
-    """What every party counts, and shares that the parties have already."""
-    info, numbers = load_key(five.key_folder(0, "bfv")), (0, 1, 2)
-    with pytest.raises(ParameterError, match="the counts of absent parties would lag behind: decrypt with all parties, leave out --parties"):
-        api.decrypt_job(five, "bfv", [tmp_path / "x"], 0, [tmp_path / "o"], "round_mask_open", parties=numbers)
-    with pytest.raises(ParameterError, match="the counts of absent parties would lag behind: leave out --parties, or --check-noise"):
-        refuse_noise_check(subset_of(five, numbers), info)
-    with pytest.raises(ParameterError, match="any 3 parties decrypt with their own shares"):
+def test_shares_that_parties_have_already_are_not_made(five: Committee) -> None:
+    with pytest.raises(ParameterError, match="any 3 parties use keys with their own shares"):
         check_subsets(five, load_key(five.key_folder(0, "key")), 2)
-
-
-def test_ckks_is_refused(tmp_path: Path) -> None:
-    committee = api.init(tmp_path / "committee", 3, "shamir")
-    run(committee, api.keygen_job("key", "ckks-4096", relin=False))
-    api.encrypt(committee, "key", [1.0], tmp_path / "x.ct")
-    with pytest.raises(ParameterError, match=r"of CKKS: every party counts these decryptions.*leave out --parties"):
-        api.decrypt_job(committee, "key", [tmp_path / "x.ct"], 0, [tmp_path / "o"], parties=(0, 2))
 
 
 def test_a_key_of_fhew(five: Committee, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

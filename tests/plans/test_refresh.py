@@ -198,7 +198,7 @@ def test_a_failure_before_the_vote_changes_nothing(tmp_path: Path, monkeypatch: 
 
 
 def test_shares_for_subsets_and_pools_do_not_outlive_their_epoch(tmp_path: Path) -> None:
-    committee = with_keys(tmp_path, "rep-field", 3, ["lwe64-p2"])
+    committee = with_keys(tmp_path, "semi", 3, ["lwe64-p2"])
     run(committee, {"kind": "share", "key": "key", "members": 2})
     run(committee, {"kind": "pool_fill", "parameters": "lwe64-p2", "rounding": "round_ltz_circuit", "width": 8, "levels": 2, "count": 8, "chunk": 8})
     refreshed(committee)

@@ -84,7 +84,7 @@ def decrypt(committee: Committee, path: Path, numbers: Sequence[int], to: int, r
 @pytest.mark.filterwarnings("ignore:round_mask_open is sometimes wrong")
 @pytest.mark.parametrize(
     ("protocol", "parties", "members", "rounding"),
-    [("rep-field", 3, 2, "round_ltz_circuit"), ("semi2k", 4, 3, "round_ltz_table"), ("semi", 4, 2, "round_mask_open")],
+    [("semi", 3, 2, "round_ltz_circuit"), ("semi2k", 4, 3, "round_ltz_table"), ("semi", 4, 2, "round_mask_open")],
 )
 def test_every_subset_decrypts_the_same(tmp_path: Path, protocol: str, parties: int, members: int, rounding: str) -> None:
     """To the first and to the last member; items are claimed in the pool of the subset alone."""
@@ -167,7 +167,7 @@ def test_the_files_of_one_party_do_not_depend_on_the_key(tmp_path: Path, monkeyp
 
 def test_another_pool_is_refused(tmp_path: Path) -> None:
     """That of another subset, and that of the whole committee, under the name of the right one. The items would be no shares of anything."""
-    committee = with_key(tmp_path, "rep-field", 3)
+    committee = with_key(tmp_path, "semi", 3)
     share(committee, 2)
     path = encrypted(committee, tmp_path, [1, 0, 1])
     for numbers in ((0, 2), None):
@@ -207,7 +207,7 @@ def _damage(folder: Path) -> None:
 def test_missing_and_damaged_shares_are_refused_before_connecting(
     tmp_path: Path, harm: Callable[[Path], None], error: type[Exception], message: str
 ) -> None:
-    committee = with_key(tmp_path, "rep-field", 3)
+    committee = with_key(tmp_path, "semi", 3)
     share(committee, 2)
     path = encrypted(committee, tmp_path, [1])
     job = api.decrypt_job(committee, "key", [path], 0, [tmp_path / "o"], parties=(0, 2))
@@ -220,8 +220,8 @@ def test_missing_and_damaged_shares_are_refused_before_connecting(
 def test_shares_of_another_key_or_run_are_refused(tmp_path: Path) -> None:
     """Of another key: by the party alone. Of an earlier run of the sharing: by the others, before items are claimed, and with the comparison left out
     the messages are noise, which shows what it is for."""
-    committee = with_key(tmp_path, "rep-field", 3)
-    with_key(tmp_path, "rep-field", 3, key="other")
+    committee = with_key(tmp_path, "semi", 3)
+    with_key(tmp_path, "semi", 3, key="other")
     share(committee, 2)
     share(committee, 2, "other")
     messages = [1, 0] * 32
@@ -252,7 +252,7 @@ def test_shares_of_another_key_or_run_are_refused(tmp_path: Path) -> None:
 
 def test_doctor_finds_shares_of_two_runs(tmp_path: Path) -> None:
     """And missing files."""
-    committee = with_key(tmp_path, "rep-field", 3)
+    committee = with_key(tmp_path, "semi", 3)
     assert all(finding.ok for finding in examine_keys(committee, (0, 1, 2)))
     share(committee, 2)
     said = [finding.text for finding in examine_keys(committee, (0, 1, 2))]
@@ -271,7 +271,7 @@ def test_doctor_finds_shares_of_two_runs(tmp_path: Path) -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    committee = with_key(tmp_path, "rep-field", 3)
+    committee = with_key(tmp_path, "semi", 3)
     path = encrypted(committee, tmp_path, [1])
     with pytest.raises(ParameterError, match="party 1 is none of parties 0, 2, which do this without the others"):
         api.decrypt_job(committee, "key", [path], 1, [tmp_path / "o"], parties=(0, 2))

@@ -45,7 +45,7 @@ def shares_of(committee: Committee, numbers: tuple[int, ...]) -> list[np.ndarray
     return found
 
 
-@pytest.mark.parametrize(("protocol", "parties", "members"), [("rep-field", 3, 2), ("semi", 4, 3)])
+@pytest.mark.parametrize(("protocol", "parties", "members"), [("semi", 3, 2), ("semi", 4, 3)])
 def test_every_subset_reconstructs(tmp_path: Path, protocol: str, parties: int, members: int) -> None:
     """From the files, and twice: the second sharing replaces the first, with other shares. A share alone has as many ones as zeros, within 7 deviations."""
     committee, seen = committee_with_key(tmp_path, protocol, parties), list[bytes]()
@@ -64,7 +64,7 @@ def test_every_subset_reconstructs(tmp_path: Path, protocol: str, parties: int, 
 
 
 def test_two_subsets_have_the_values_of_the_whole(tmp_path: Path) -> None:
-    committee = committee_with_key(tmp_path, "rep-field", 3)
+    committee = committee_with_key(tmp_path, "semi", 3)
     identity, _ = make_receiver(committee, "web")
     for party in range(3):
         set_policy(committee, party, "prf", 10)
@@ -96,7 +96,7 @@ def test_two_subsets_have_the_values_of_the_whole(tmp_path: Path) -> None:
 
 def test_a_subset_evaluates_by_tables_of_its_own(tmp_path: Path) -> None:
     """Made by the subset, used by it, and by nobody else; the whole committee has another pool. An empty pool is refused with the command that fills it."""
-    committee = committee_with_key(tmp_path, "rep-field", 3)
+    committee = committee_with_key(tmp_path, "semi", 3)
     identity, _ = make_receiver(committee, "web")
     for party in range(3):
         set_policy(committee, party, "prf", 10)
@@ -123,7 +123,7 @@ def test_a_subset_evaluates_by_tables_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("point", ["share/written", "share/before", "share/published"])
 def test_a_run_that_breaks_off(tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A party stops at any point: either nobody has a new sharing, or parties with different ones are told apart; a new run mends it."""
-    committee = committee_with_key(tmp_path, "rep-field", 3)
+    committee = committee_with_key(tmp_path, "semi", 3)
     share(committee, 2)
     old = [read_sharing(f, load_key(f)).id for f in (committee.key_folder(p, "prf") for p in range(3))]
     left = [1]
@@ -151,7 +151,7 @@ def test_a_run_that_breaks_off(tmp_path: Path, point: str, monkeypatch: pytest.M
 
 def test_sharings_of_two_runs_do_not_meet(tmp_path: Path) -> None:
     """Party 0 has the shares of an earlier run: it refuses party 1, and nothing is counted. With the ids left out of what is compared they connect."""
-    committee = committee_with_key(tmp_path, "rep-field", 3)
+    committee = committee_with_key(tmp_path, "semi", 3)
     make_receiver(committee, "web")
     folder, aside = committee.key_folder(0, "prf"), tmp_path / "aside"
     share(committee, 2)
@@ -202,10 +202,10 @@ def test_too_many_shares_are_refused(tmp_path: Path) -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    committee = committee_with_key(tmp_path, "rep-field", 3)
+    committee = committee_with_key(tmp_path, "semi", 3)
     info = load_key(committee.key_folder(0, "prf"))
     for members in (1, 3):
-        with pytest.raises(ParameterError, match="choose 2 to 2, since any 2 of the 3 parties have the key already"):
+        with pytest.raises(ParameterError, match="choose 2 to 2, since any 3 of the 3 parties have the key already"):
             check_subsets(committee, info, members)
     for numbers in ((0, 0), (0,), (0, 3)):
         with pytest.raises(ParameterError, match="name two parties or more"):

@@ -80,7 +80,7 @@ def subset_of(committee: Committee, numbers: Sequence[int]) -> Subset:
         raise ParameterError(f"parties {numbers_text(numbers)}: name two parties or more of 0 to {committee.size - 1}, each once")
     if committee.verifies_products:
         raise CommitteeError(
-            f"{committee.protocol} is for malicious parties, and a subset computes with additive shares, which do not let it verify anything: leave out --parties"
+            f"{committee.protocol} is for malicious parties, and a subset computes with additive shares, which do not let it verify anything: leave out --parties, and bring back the parties that are away (keyquorum recover, if their disks are lost)"
         )
     members = tuple(
         type(party)(i, party.host, party.port, party.fingerprint) for i, party in enumerate(committee.parties[number] for number in chosen)

@@ -12,6 +12,7 @@ from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import KeyFileError, PolicyError
 from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import json_loads
+from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.keys import KeyInfo
@@ -97,7 +98,9 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
     """Counts ``count`` decryptions as used, durably, before any of them starts; returns the number left.
 
     The count is the maximum over all parties, so a party that was restored from an old backup cannot lower it; a run that
-    fails later has used its claim. PolicyError, and nothing is written anywhere, when the policy of the key is exhausted (or ``limit`` is), when a party sends
+    fails later has used its claim. Of a subset it is the maximum over its members. They are so many that any two subsets have a party in common
+    (:func:`keyquorum.schemes.quorum_shares.counting_parties`), and every member has its count on the disk before it sends anything of a result: so the maximum
+    has all decryptions, as long as no member is restored from an old backup. PolicyError, and nothing is written anywhere, when the policy of the key is exhausted (or ``limit`` is), when a party sends
     something that is no count, or when counts are too far apart (see :func:`agreed_count`). All parties compare the new count before one of
     them writes it: a party that reports different counts to different parties changes none.
     """
@@ -115,7 +118,8 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
         if limit is None:
             raise PolicyError(f"key {info.key_id} has no limit of decryptions: name one")
         counts = [_read_count(p, data, info, limit) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))]
-        used = agreed_count(counts, context.committee.threshold, count, info)
+        # The counts of parties that were absent before lag behind: see agreed_count. Parties of a subset follow the protocol, by assumption.
+        used = max(counts) if isinstance(context.committee, Subset) else agreed_count(counts, context.committee.threshold, count, info)
         check_left(info, used, count, limit)
         context.session.compare("count of decryptions", (used + count).to_bytes(COUNT_BYTES, "little"))
         _write(folder, info, used + count)

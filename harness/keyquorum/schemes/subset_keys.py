@@ -18,7 +18,7 @@ from .base import AnyScheme
 from .holding import Holding, holding_of
 from .key_folder import check_made_by, load_key, load_shares
 from .keys import KeyInfo, Parameters
-from .quorum_shares import LagrangeShares
+from .quorum_shares import own_shares
 from .subset_shares import MadeShares
 
 
@@ -37,28 +37,30 @@ class SubsetShares(Protocol):
 
 def shares_of(subset: Subset) -> SubsetShares:
     """Where a subset takes its shares from."""
-    return MadeShares() if subset.whole.capabilities.quorum is None else LagrangeShares()
+    return own_shares(subset.whole) or MadeShares()
 
 
 def check_parameters(committee: Committee, parameters: Parameters, rounding: str) -> None:
     """Refuses parameter sets and roundings that no decryption of a subset has; the whole committee has other checks. Raises ParameterError."""
     if isinstance(committee, Subset):
         scheme = encryption_of(parameters)
-        _check_counts(scheme.counts(parameters, rounding), f"{parameters.name}, {rounding}")
         shares_of(committee).check(committee, scheme, scheme.secret_domain(parameters))
+        _check_number(committee, scheme.counts(parameters, rounding), f"{parameters.name}, {rounding}")
 
 
 def check_decryptions(committee: Committee, info: KeyInfo, rounding: str) -> None:
-    """Refuses decryptions by a subset that every party has to count. Raises ParameterError."""
+    """Refuses decryptions by too few parties, or too many: of those that are counted, any two sets of parties have one in common. Raises ParameterError."""
     if isinstance(committee, Subset):
-        what = f"key {info.key_id} of {info.parameters.scheme.upper()}"
-        _check_counts(info.most_decryptions(rounding) is not None, what if rounding == "round_ltz_circuit" else f"{what}, {rounding}")
+        _check_number(committee, info.most_decryptions(rounding) is not None, f"key {info.key_id} of {info.parameters.scheme.upper()}, {rounding}")
 
 
-def _check_counts(counted: bool, what: str) -> None:
-    if counted:
+def _check_number(subset: Subset, counted: bool, what: str) -> None:
+    own = own_shares(subset.whole)
+    if own is not None:
+        own.check_number(subset, counted)
+    elif counted:
         raise ParameterError(
-            f"{what}: every party counts these decryptions, and the counts of absent parties would lag behind: decrypt with all parties, leave out --parties"
+            f"{what}: these decryptions are counted, and two sets of parties with shares of keyquorum share may have no party that remembers: leave out --parties"
         )
 
 

@@ -1,5 +1,5 @@
 """Shares of a key for subsets of t parties: for every subset an additive sharing, of which a party keeps its share in each subset that has it (Benaloh,
-Leichter, CRYPTO 1988). With them t parties use the key without the others, also modulo 2^k, where Shamir's scheme has no shares of a ring.
+Leichter, CRYPTO 1988). With them t parties use the key without the others, in committees whose own shares do not do for that (:mod:`.quorum_shares`).
 
 In a party's key folder: ``lisss.json`` names the sharing, and ``lisss-<j>-<id>.kqs`` has the shares of secret vector j, packed, one subset after another
 in lexicographic order. The metadata is written last: a file that it does not name belongs to a run that did not end, and is never read.
@@ -31,6 +31,7 @@ from keyquorum.sharing.numbers import kind_of
 
 from .holding import shares_in
 from .keys import KeyInfo, SecretVector
+from .quorum_shares import own_shares
 
 SUBSETS = "lisss.json"
 MOST_BYTES = 64_000_000
@@ -90,14 +91,15 @@ def check_subsets(committee: Committee, info: KeyInfo, members: int) -> int:
     parties, threshold = committee.size, committee.threshold
     if isinstance(committee, Subset):
         raise ParameterError("shares of subsets are made by the whole committee: leave out --parties")
-    if committee.capabilities.quorum is not None:
+    if own_shares(committee) is not None:
         raise ParameterError(
-            f"{committee.protocol}: any {threshold + 1} parties decrypt with their own shares: leave this out, and name them with --parties of pool fill and decrypt"
+            f"{committee.protocol}: any {threshold + 1} parties use keys with their own shares: leave this out, and name them with --parties of pool fill, decrypt and serve"
         )
     require_plain(committee)
-    if members < 2 or members > threshold + 1:
+    if not 2 <= members <= threshold:
+        choice = f"choose 2 to {threshold}" if threshold >= 2 else "leave this out"
         raise ParameterError(
-            f"-t {members}: choose 2 to {threshold + 1}, since any {threshold + 1} of the {parties} parties have the key already by the committee's own shares"
+            f"-t {members}: {choice}, since any {threshold + 1} of the {parties} parties have the key already by the committee's own shares"
         )
     count, size = comb(parties - 1, members - 1), sum(vector_bytes(s.length, ring_bits(s.domain)) for s in shared_vectors(info))
     if count * size > MOST_BYTES:
@@ -239,14 +241,14 @@ class MadeShares:
     """Shares that `keyquorum share` made, as parties of a subset take them: see :class:`keyquorum.schemes.subset_keys.SubsetShares`."""
 
     def check(self, subset: Subset, scheme: AnyScheme, domain: Domain) -> None:
-        """Keys of LWE modulo 2^64, of TFHE, and of AES; subsets of 2 to threshold + 1 parties."""
+        """Keys of LWE modulo 2^64, of TFHE, and of AES; subsets of 2 to threshold parties."""
         require_plain(subset.whole)
         require_shared(scheme)
         ring_bits(domain)
-        most = subset.whole.threshold + 1
+        most = subset.whole.threshold
         if len(subset.numbers) > most:
             raise ParameterError(
-                f"parties {numbers_text(subset.numbers)}: at most {most} parties have shares of their own, as any {most} have the key: name fewer, or leave out --parties"
+                f"parties {numbers_text(subset.numbers)}: at most {most} parties have shares of their own, as any {most + 1} have the key already: name fewer, or leave out --parties"
             )
 
     def load(self, folder: Path, info: KeyInfo, subset: Subset, party: int, count: int | None) -> tuple[str, list[ShareVector]]:

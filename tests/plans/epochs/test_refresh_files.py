@@ -81,7 +81,7 @@ def _other_epoch(committee: Committee, party: int, key: str) -> None:
 
 
 def test_shares_for_subsets_compare_epochs(tmp_path: Path) -> None:
-    committee = with_keys(tmp_path, "rep-field", 3, ["lwe64-p2"])
+    committee = with_keys(tmp_path, "semi", 3, ["lwe64-p2"])
     _other_epoch(committee, 2, "key")
     with pytest.raises((KeyQuorumError, EngineError), match=r"epoch 0 here, 1 at party 2|epoch 1 here, 0 at party"):
         run(committee, {"kind": "share", "key": "key", "members": 2})
