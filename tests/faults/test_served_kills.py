@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,11 +48,14 @@ class Traffic:
     refused: int = 0
     wrong: list[str] = field(default_factory=list)
     hung: list[float] = field(default_factory=list)
+    receiver: Callable[[], Receiver] | None = None
+    """Makes the receiver of a client (default: one that asks all parties of the committee)."""
     _stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def _ask(self, count: int) -> None:
-        receiver, data = Receiver(self.committee, self.identity, wait=HUNG), self.paths[count].read_bytes()
+        make = self.receiver or (lambda: Receiver(self.committee, self.identity, wait=HUNG))
+        receiver, data = make(), self.paths[count].read_bytes()
         while not self._stop.is_set():
             begin, right = time.monotonic(), False
             try:
@@ -94,8 +97,8 @@ class Traffic:
         return time.monotonic() - begin
 
 
-def party_process(committee: Committee, party: int, folder: Path) -> Forked:
-    arguments = [folder / f"{party}.used", committee.folder, party, "key", "--keep", KEPT, "--chunk", 64]
+def party_process(committee: Committee, party: int, folder: Path, *options: str) -> Forked:
+    arguments = [folder / f"{party}.used", committee.folder, party, "key", "--keep", KEPT, "--chunk", 64, *options]
     with (folder / f"{party}.log").open("ab") as log:
         command = [sys.executable, "-m", "tests.faults.served_party", *map(str, arguments)]
         return Forked(command, stdout=log, stderr=log, cwd=ROOT)

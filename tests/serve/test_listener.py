@@ -345,7 +345,7 @@ def test_crowds_ablated_out_of_descriptors(party: Party, monkeypatch: pytest.Mon
 def test_crowds_ablated_a_crowd_of_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the limits every unverified connection keeps a thread without end."""
     monkeypatch.setattr(listener, "HANDSHAKE_SECONDS", listener.IDLE_SECONDS)
-    monkeypatch.setattr(listener, "_Connections", lambda most, most_of_source: group(10000, 10000))
+    monkeypatch.setattr(listener, "Connections", lambda most, most_of_source: group(10000, 10000))
     party = Party(tmp_path)
     try:
         _, held, left = crowd(party)
@@ -355,7 +355,7 @@ def test_crowds_ablated_a_crowd_of_strangers(tmp_path: Path, monkeypatch: pytest
         party.listener.close()
 
 
-group = listener._Connections
+group = listener.Connections
 
 
 def test_idle_channels_make_room_and_busy_ones_stay() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -18,16 +18,17 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, CommitteeError, ParameterError
 from keyquorum.model.outputs import reserved, save_all
 from keyquorum.model.plain import Json
-from keyquorum.model.subset import members_of
+from keyquorum.model.subset import ANY, members_of
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.schemes import encryption_of, recognise
-from keyquorum.schemes.base import EXACT
+from keyquorum.schemes.base import EXACT, Decrypted
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.seal.approvals import approved_noise
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.seal.precision import noise_estimate
 from keyquorum.serve.client import fetch
+from keyquorum.serve.live.receiver import fetch_live
 from keyquorum.terminal.output import choice, console, costs, emit, errors, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
 
@@ -156,10 +157,15 @@ def decrypt(
     Every party first switches BFV and BGV ciphertexts to the last level. CKKS decryptions are flooded and counted, and refused where the flooding would
     leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
     under every scheme; see keyquorum approve. LWE ciphertexts need a pool
-    of the rounding (keyquorum pool fill), and their messages are written as JSON. Files of TFHE-rs are taken as they are, by the bridge (keyquorum tfhe). After keyquorum share any t parties (--parties) decrypt LWE and TFHE
-    without the others, with a pool of theirs; any t + 1 parties of shamir decrypt BFV, BGV, LWE and FHEW so without it.
+    of the rounding (keyquorum pool fill), and their messages are written as JSON. Files of TFHE-rs are taken as they are, by the bridge (keyquorum tfhe). Any t + 1 parties of shamir and rep-field (--parties) decrypt
+    without the others, LWE with a pool of theirs; after keyquorum share any t parties of semi decrypt LWE and TFHE so. --committee --parties any: whichever t + 1 parties serve.
     """
-    options = Decryption(backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, parties=chosen(parties), check_noise=check_noise)
+    whoever = parties == ANY
+    if whoever and not committee:
+        raise ParameterError(f"--parties {ANY} asks a served committee: add --committee, or name the parties")
+    options = Decryption(
+        backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, parties=None if whoever else chosen(parties), check_noise=check_noise
+    )
     if committee:
         _refuse_beside("--committee", "the served committee has its own", {
             "--to": to is not None, "--rounding": rounding is not None, "--pool": pool, "--check-noise": check_noise, "--job": job is not None,
@@ -177,7 +183,8 @@ def decrypt(
         if committee:
             pairs = zip(files, outputs, strict=True)
             members = members_of(api.as_committee(folder), options["parties"])
-            emit({"key": key, "outputs": [_ask_committee(members, key, path, target, asking) for path, target in pairs]})
+            ask = fetch_live if whoever else fetch
+            emit({"key": key, "outputs": [_ask_committee(members, key, path, target, asking, ask) for path, target in pairs]})
             return
         assert to is not None
         _check_rounding(folder, key, rounding)
@@ -235,8 +242,8 @@ def _refuse_beside(option: str, reason: str, given: dict[str, bool]) -> None:
             raise ParameterError(f"{name} has no meaning beside {option}, {reason}: leave it out")
 
 
-def _ask_committee(committee: Committee, key: str, path: Path, output: Path, asking: Asking) -> Path:
-    """Asks the parties of a served committee for the plaintext of a file; returns where it is."""
+def _ask_committee(committee: Committee, key: str, path: Path, output: Path, asking: Asking, ask: Callable[..., Decrypted] = fetch) -> Path:
+    """Asks the parties of a served committee for the plaintext of a file, with ``ask``; returns where it is."""
     if not asking.identity.exists():
         raise ParameterError(f"{asking.identity}: no such file")
     folder = committee.folder
@@ -249,7 +256,7 @@ def _ask_committee(committee: Committee, key: str, path: Path, output: Path, ask
     body = scheme.request_body(info, path, data)
     ciphertext = scheme.parse(info, body, str(path), EXACT)
     with reserved([output], [scheme.plaintext_size(info, ciphertext)], Path(folder) / RESULTS) as reserved_places:
-        result = fetch(committee, asking.identity, body, asking.places, asking.wait, info)
+        result = ask(committee, asking.identity, body, asking.places, asking.wait, info)
         save_all(reserved_places, [result.plaintext])
     console.print(f"{output}: {scheme.texts.plaintext(ciphertext)} under key {key}", markup=False)
     return output

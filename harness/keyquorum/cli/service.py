@@ -13,9 +13,10 @@ import typer
 from keyquorum import api
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, ParameterError
-from keyquorum.model.subset import members_of, numbers_text
+from keyquorum.model.subset import ANY, members_of, numbers_text
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.kinds import Own, Service
+from keyquorum.serve.live.options import LiveOwn
 from keyquorum.serve.signals import DRAIN_SECONDS
 from keyquorum.terminal.output import choice, console, emit
 
@@ -32,6 +33,12 @@ MetricsHost = Annotated[
 ]
 MetricsPort = Annotated[int, typer.Option(help="Port of the metrics (Prometheus); 0: any free one.")]
 Drain = Annotated[float, typer.Option(help="After SIGTERM or Ctrl-C: most seconds until the party ends, to finish the batch that runs.")]
+LiveHost = Annotated[str, typer.Option(help="--parties any: address where this party answers the others, whether it is there.")]
+LivePort = Annotated[int, typer.Option(help="--parties any: its port; 0: any free one.")]
+LiveAt = Annotated[
+    list[str] | None,
+    typer.Option(help="--parties any: HOST:PORT where each party answers, in order; repeat (default: those of this host).", show_default=False),
+]
 Chunk = Annotated[
     int, typer.Option(help="Items that are stored at a time; 0: as many as are made in a second. Requests are served while they are made.")
 ]
@@ -77,14 +84,25 @@ def serve(
     audit_log: AuditLog = None,
     drain: Drain = DRAIN_SECONDS,
     metrics_host: MetricsHost = "127.0.0.1",
+    live_host: LiveHost = "127.0.0.1",
+    live_port: LivePort = 0,
+    live_at: LiveAt = None,
 ) -> None:
     """Run one party of a served committee: shares and pool at hand, connected to the others, until interrupted.
 
-    All parties give the same options, except host, ports and audit log. A party writes its address to party-<i>/serve.json. The audit log has the
+    All parties give the same options, except hosts, ports and audit log. With --parties any every party of the committee runs, any t + 1 of them that are live decrypt, and one that dies is replaced (shamir, rep-field). A party writes its address to party-<i>/serve.json. The audit log has the
     receiver of each request (the certificate's fingerprint), the ciphertext (its SHA-256), and the result; without it nothing is answered. Ctrl-C and SIGTERM end the party, after the batch that runs; SIGHUP reloads receivers and limits (party-<i>/limits.json).
     """
     whole = api.as_committee(folder)
     check_party(whole, index, port, metrics_port)
+    if parties == ANY:
+        check_port("--live-port", live_port)
+        live = LiveOwn(live_host, live_port, [api.address(text) for text in live_at or []])
+        own = Own(host, (port, metrics_port), audit_log, drain, metrics_host)
+        run_party(whole, index, Service(key, rounding, width, levels, keep, chunk, batch, patience), own, live=live)
+        return
+    if live_at or live_port or live_host != "127.0.0.1":
+        raise ParameterError(f"--live-host, --live-port and --live-at are for --parties {ANY}: leave them out")
     committee = serving(whole, parties)
     run_party(
         committee,
@@ -103,20 +121,29 @@ def serving(whole: Committee, parties: str | None) -> Committee:
     return committee
 
 
+def check_port(option: str, value: int) -> None:
+    """Refuses a port that is none."""
+    if not 0 <= value < 1 << 16:
+        raise ParameterError(f"{option} {value}: choose a port from 1 to 65535, or 0 for any free one")
+
+
 def check_party(committee: Committee, index: int, port: int, metrics_port: int) -> None:
     """Refuses ports that are none, and a party that is none."""
     for option, value in (("--port", port), ("--metrics-port", metrics_port)):
-        if not 0 <= value < 1 << 16:
-            raise ParameterError(f"{option} {value}: choose a port from 1 to 65535, or 0 for any free one")
+        check_port(option, value)
     if not 0 <= index < committee.size:
         raise CommitteeError(f"there is no party {index} in {committee.folder}: choose 0 to {committee.size - 1}")
 
 
-def run_party(committee: Committee, index: int, service: Service, own: Own, prepare: Callable[[], None] = lambda: None) -> None:
-    """Serves until interrupted, with a line on standard output for every event. ``prepare``: see :class:`.Daemon`."""
+def run_party(
+    committee: Committee, index: int, service: Service, own: Own, prepare: Callable[[], None] = lambda: None, live: LiveOwn | None = None
+) -> None:
+    """Serves until interrupted, with a line on standard output for every event. ``prepare``: see :class:`.Daemon`. ``live``: serves with any parties that are live."""
     from keyquorum.serve.audit import timestamp
+    from keyquorum.serve.daemon import run_daemon
     from keyquorum.serve.daemon import serve as run_service
     from keyquorum.serve.events import EventLog
+    from keyquorum.serve.live.daemon import LiveDaemon
 
     number = committee.number_of(index)
 
@@ -130,6 +157,9 @@ def run_party(committee: Committee, index: int, service: Service, own: Own, prep
     silent = console.quiet and not choice.as_json
     log = (lambda event: None) if silent else events.write
     try:
-        run_service(committee, index, service, own, log, prepare)
+        if live is None:
+            run_service(committee, index, service, own, log, prepare)
+        else:
+            run_daemon(lambda: LiveDaemon(committee, index, service, own, log, live), own, log)
     finally:
         events.close()

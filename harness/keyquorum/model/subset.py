@@ -55,6 +55,10 @@ class Subset(Committee):
         return self.numbers.index(number)
 
 
+ANY = "any"
+"""In place of numbers: any parties that are enough, whichever are live."""
+
+
 def numbers_text(numbers: Sequence[int]) -> str:
     """Numbers of parties, for people."""
     return ", ".join(map(str, numbers))
@@ -90,4 +94,4 @@ def subset_of(committee: Committee, numbers: Sequence[int]) -> Subset:
     return made
 
 
-__all__ = ["SUBSET_PROTOCOL", "Subset", "members_of", "numbers_text", "parse_numbers", "subset_of"]
+__all__ = ["ANY", "SUBSET_PROTOCOL", "Subset", "members_of", "numbers_text", "parse_numbers", "subset_of"]

@@ -91,19 +91,21 @@ def admit(committee: Committee, certificate: Path) -> tuple[str, list[int]]:
 
 def local_addresses(committee: Committee, server: str = "keyquorum serve") -> list[tuple[str, int]]:
     """Addresses (host, port) at which the parties of this host serve receivers, in the order of parties. Raises CommitteeError, which names ``server``, the command."""
-    addresses = []
-    for party in _members(committee):
-        path = committee.party_folder(party) / "serve.json"
-        if not path.exists():
-            raise CommitteeError(
-                f"{path}: party {committee.number_of(party)} does not serve on this host: start {server} there, or name all addresses, HOST:PORT in the order of parties"
-            )
-        try:
-            data = json_loads(path.read_text())
-            addresses.append((str(data["host"]), int(data["port"])))
-        except (ValueError, KeyError, TypeError, OverflowError):
-            raise CommitteeError(f"{path}: damaged: start {server} of party {committee.number_of(party)} again, which writes it") from None
-    return addresses
+    return [local_address(committee, party, server) for party in _members(committee)]
+
+
+def local_address(committee: Committee, party: int, server: str = "keyquorum serve") -> tuple[str, int]:
+    """The address of one of them."""
+    path = committee.party_folder(party) / "serve.json"
+    if not path.exists():
+        raise CommitteeError(
+            f"{path}: party {committee.number_of(party)} does not serve on this host: start {server} there, or name all addresses, HOST:PORT in the order of parties"
+        )
+    try:
+        data = json_loads(path.read_text())
+        return str(data["host"]), int(data["port"])
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise CommitteeError(f"{path}: damaged: start {server} of party {committee.number_of(party)} again, which writes it") from None
 
 
 def _members(committee: Committee) -> range:
@@ -198,7 +200,7 @@ class Channels:
             index, channel = item
             party = self._committee.number_of(index)
             try:
-                answer = _exchanged(channel, head, bodies[index])
+                answer = exchanged(channel, head, bodies[index])
             except (OSError, ConnectionError) as error:
                 raise PartyError(f"party {party}: {error}: nothing was learned, send the request again") from None
             if answer is None:
@@ -238,10 +240,15 @@ class Receiver(Channels):
         ciphertext = scheme.parse(info, data, "the ciphertext", EXACT)
         scheme.check_decryption(info, [ciphertext], 0, EXACT)
         head: dict[str, object] = {} if scheme.names_key else {"key": info.key_id}
-        if isinstance(self._committee, Subset):
-            head["parties"] = list(self._committee.numbers)
+        parties = self._named()
+        if parties is not None:
+            head["parties"] = parties
         words = [self._words(scheme, info, part, count, head) for part, count in scheme.request_parts(info, data, ciphertext)]
         return scheme.plaintexts(info, [ciphertext], np.concatenate(words))[0]
+
+    def _named(self) -> list[int] | str | None:
+        """What requests name under ``parties``."""
+        return list(self._committee.numbers) if isinstance(self._committee, Subset) else None
 
     def _words(self, scheme: AnyEncryption, info: KeyInfo, data: bytes, count: int, head: dict[str, object]) -> NDArray[np.uint64]:
         """The rounded phases of one request. Raises PartyError where parties contradict one another, or their answers are not right."""
@@ -254,16 +261,18 @@ class Receiver(Channels):
 
     def _shares(self, data: bytes, count: int, head: dict[str, object], modulus: int) -> list[NDArray[np.uint64]]:
         """Summands of ``count`` messages, of every party, shape [1, count]. Raises :class:`.DifferentCopies` or :class:`.WrongDegree` where parties contradict one another."""
-        answers = self.ask([data] * len(_members(self._committee)), head)
-        for party, body in enumerate(answers):
-            if len(body) != answer_bytes(self._committee, count):
-                raise PartyError(
-                    f"party {self._committee.number_of(party)} sent {len(body)} bytes for {count} messages: run the same version everywhere"
-                )
-        return summands_of(self._committee, answers, count, modulus)
+        return checked_summands(self._committee, self.ask([data] * len(_members(self._committee)), head), count, modulus)
 
 
-def _exchanged(channel: ssl.SSLSocket, head: Json, body: bytes) -> tuple[Json, bytearray] | None:
+def checked_summands(committee: Committee, answers: Sequence[bytes | bytearray], count: int, modulus: int) -> list[NDArray[np.uint64]]:
+    """See :func:`.summands_of`, of answers of any length. Raises PartyError for another one."""
+    for party, body in enumerate(answers):
+        if len(body) != answer_bytes(committee, count):
+            raise PartyError(f"party {committee.number_of(party)} sent {len(body)} bytes for {count} messages: run the same version everywhere")
+    return summands_of(committee, answers, count, modulus)
+
+
+def exchanged(channel: ssl.SSLSocket, head: Json, body: bytes) -> tuple[Json, bytearray] | None:
     """The answer to one message. A party that does not take all of it has sent its reason, which is read then."""
     try:
         send_message(channel, head, body)

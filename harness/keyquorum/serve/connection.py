@@ -19,6 +19,10 @@ class NotConnected(PartyError):
     """The parties are not connected, so a request was refused before anything was done for it. The text names the party that is away."""
 
 
+class ServedElsewhere(NotConnected):
+    """Other parties serve now. The text names them. Nothing was done for the request."""
+
+
 def _ago(since: float) -> str:
     """A time of the clock, and how long ago it was."""
     at = datetime.fromtimestamp(since, UTC)
@@ -97,4 +101,4 @@ class Connection:
             raise refusal
 
 
-__all__ = ["Connection", "NotConnected"]
+__all__ = ["Connection", "NotConnected", "ServedElsewhere"]

@@ -56,7 +56,7 @@ from .listener import Listener
 from .mac_gauges import mac_key_gauges
 from .metrics import Metrics
 from .plan import PLAN_LIMIT, Plan, read_plan
-from .requests import Request, Requests
+from .requests import Answer, Request, Requests
 from .sessions import BrokenSessions, record_of
 from .signals import Signals
 from .snapshot import Snapshot, SnapshotCollector
@@ -66,6 +66,8 @@ SERVES = "key "
 """Begins what a daemon says of itself in its lock. Changes of shares hold the same lock."""
 UNBOUNDED = 1 << 62
 """Items that are left where nothing is taken from a pool."""
+CONNECT_SECONDS = 5.0
+"""Longest wait for the other parties of a session."""
 TICK = 0.5
 """Seconds after which party 0 sends a heartbeat."""
 DEFERRED_SECONDS = 2.0
@@ -92,7 +94,7 @@ class Daemon:
         self._audit_path = own.audit or committee.party_folder(party) / AUDIT_LOG
         self._lock = serve_lock(committee, party, f"{SERVES}{service.key}")
         self._waits_for = ""
-        self.connection = Connection(committee.number_of)
+        self.connection = Connection(lambda index: self.committee.number_of(index))
         self._running: list[str] = []
         """Keys of the requests of the batch that runs."""
         self._record: BrokenSessions | None = None
@@ -117,7 +119,7 @@ class Daemon:
     def _open(self, receivers: Receivers, own: Own) -> None:
         """Loads the key, opens the ports and writes the addresses that receivers read. The caller holds the lock on serving for this party."""
         committee, party, service = self.committee, self.party, self.service
-        self.served_key: ServedKind = open_kind(committee, party, service)
+        self.served_key: ServedKind = self._opened_kind()
         self._most = (service.batch or self.served_key.batch) * self.served_key.unit
         if not (0 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
             raise ParameterError(
@@ -151,8 +153,28 @@ class Daemon:
         if key is not None:
             mac_key_gauges(self.metrics.registry, key)
             self._log(f"{mac_key.state(key)}; {mac_key.WARNING}")
-        addresses = {"host": own.host, "port": self.listener.port, "metrics": self.metrics.port}
+        addresses = {"host": own.host, "port": self.listener.port, "metrics": self.metrics.port, **self._other_addresses()}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
+
+    def _opened_kind(self) -> ServedKind:
+        """What is served, with this party's shares. A daemon that serves with parties that change has others for each session."""
+        return open_kind(self.committee, self.party, self.service)
+
+    def _other_addresses(self) -> Json:
+        """What ``serve.json`` has besides."""
+        return {}
+
+    def _job(self) -> Json:
+        """All on which the parties of a session agree, beside the committee."""
+        return {"kind": "serve", **asdict(self.service), "key_id": self.served_key.key_id, **self.served_key.compared}
+
+    def _interrupted(self, reason: str) -> PartyError:
+        """The answer to the requests of a batch that was interrupted."""
+        return PartyError(f"the batch was interrupted ({reason}): send the request again")
+
+    def _answer(self, body: bytes) -> Answer:
+        """An answer of this party."""
+        return Answer(body)
 
     def _admit(self, asked: Asked) -> None:
         """Refuses a request when it comes. Raises KeyQuorumError."""
@@ -249,9 +271,13 @@ class Daemon:
         try:
             self.served_key.require_epoch()
             self.connection.begins()
-            return open_session(self.committee, self.party, job, 5.0, max(20.0, self.service.patience), self._while_connecting)
+            return open_session(self.committee, self.party, job, CONNECT_SECONDS, self._message_seconds(), self._while_connecting)
         finally:
             lock.release()
+
+    def _message_seconds(self) -> float:
+        """Longest wait for a message of another party."""
+        return max(20.0, self.service.patience)
 
     def _while_connecting(self, missing: list[int]) -> None:
         """Is called several times a second with the parties that are not connected yet. Ends the set-up when the party is stopped."""
@@ -272,11 +298,10 @@ class Daemon:
 
     def _session(self) -> None:
         """Connects and serves until the session breaks (EngineError), or the daemon is stopped."""
-        job = {"kind": "serve", **asdict(self.service), "key_id": self.served_key.key_id, **self.served_key.compared}
         mac_key.check_party(self.committee, self.party)
         if self._record is not None:
             self._record.claim()
-        session = self._connect(job)
+        session = self._connect(self._job())
         if session is None:
             self._refuse_waiting()
             self._stop.wait(0.2)
@@ -302,7 +327,7 @@ class Daemon:
         except BaseException as error:
             self._note(error)
             reason = f"party {self._number} is stopping" if isinstance(error, KeyboardInterrupt) else str(error)
-            lost = PartyError(f"the batch was interrupted ({reason}): send the request again")
+            lost = self._interrupted(reason)
             for key in running:
                 self.requests.answer(key, lost)
             session.abort(reason_of(self._number, error))
@@ -457,7 +482,7 @@ class Daemon:
                     raise PartyError(f"party {self._number}: {error}") from None
                 return
         for request, answer in zip(requests, answers, strict=True):
-            self.requests.answer(request.key, answer)
+            self.requests.answer(request.key, self._answer(answer))
         reached("batch/answered")
         items = sum(self.served_key.items(request.parsed) for request in requests)
         self.metrics.batches.labels("done").inc()
@@ -500,12 +525,17 @@ def serve(
     prepare: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs one party until a signal ends it (:mod:`.signals`), in the main thread."""
+    run_daemon(lambda: Daemon(committee, party, service, own, log, prepare), own, log)
+
+
+def run_daemon(make: Callable[[], Daemon], own: Own, log: Callable[[str], None]) -> None:
+    """The same with the daemon that ``make`` makes. ``log``: that of the daemon."""
     forbid_core_dumps()
     collect_garbage_less()
     with Signals(own.drain) as signals:
-        daemon = Daemon(committee, party, service, own, log, prepare)
+        daemon = make()
         address = f"{place_text(own.host, daemon.listener.port)}, metrics at 127.0.0.1:{daemon.metrics.port}"
-        log(f"serves key {service.key} to receivers at {address}, audit log {daemon.audit.path}")
+        log(f"serves key {daemon.service.key} to receivers at {address}, audit log {daemon.audit.path}")
         signals.go(daemon.stop, daemon.reload)
         with suppress(KeyboardInterrupt):
             daemon.run()

@@ -28,7 +28,7 @@ from keyquorum.model.plain import Json
 from .admission import Receivers
 from .audit import LONGEST, AuditLog
 from .kinds.base import ServedKind, is_request_id
-from .requests import Requests
+from .requests import Answer, Requests
 from .sealed import sealed, sealing
 from .wire import Budget, MessageMemory, MessageTooLong, drop, receive_message, send_message
 
@@ -63,7 +63,7 @@ def source_of(address: str) -> str:
     return str(ip)
 
 
-class _Connections:
+class Connections:
     """A bounded set of connections, ordered by the time of their last use. Each belongs to a source (an address, or a receiver). A connection that is
     displaced is shut down; its thread closes it. ``most``: connections in all; ``most_of_source``: of one source."""
 
@@ -156,7 +156,7 @@ class Listener:
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         few = 1 << 20 if descriptors == resource.RLIM_INFINITY else descriptors
         channels, unverified = min(MOST_CHANNELS, few // 4), min(MOST_UNVERIFIED, few // 8)
-        self._channels, self._unverified = _Connections(channels, channels // 2), _Connections(unverified, min(MOST_OF_SOURCE, unverified // 2))
+        self._channels, self._unverified = Connections(channels, channels // 2), Connections(unverified, min(MOST_OF_SOURCE, unverified // 2))
         try:
             self._listener = socket.create_server((host, port), backlog=128)
         except (OSError, UnicodeError) as error:
@@ -242,7 +242,8 @@ class Listener:
         channel.settimeout(IDLE_SECONDS)
         with MessageMemory(self._memory, receiver) as memory:
             unread, message = 0, None
-            answer, head, asked, came = b"", {"status": "ok"}, _request_fields({}, None), time.monotonic()
+            answer, asked, came = b"", _request_fields({}, None), time.monotonic()
+            head: Json = {"status": "ok"}
             try:
                 message = receive_message(channel, self._key.limit, MESSAGE_SECONDS, memory)
                 if message is None:
@@ -252,7 +253,8 @@ class Listener:
                 asked = _request_fields(*message, self._key.hashed)
                 self._receivers.require(receiver)
                 self._audit.require()
-                answer = self._request(receiver, *message)
+                answered = self._request(receiver, *message)
+                answer, head = answered.body, {**head, **answered.head}
             except (KeyQuorumError, EngineError) as error:
                 head = _refusal(error)
             except MessageTooLong as error:
@@ -271,7 +273,7 @@ class Listener:
             drop(channel, unread, DROP_SECONDS)
         return not unread
 
-    def _request(self, receiver: str, head: Json, body: bytearray) -> bytes:
+    def _request(self, receiver: str, head: Json, body: bytearray) -> Answer:
         name = head.get("id")
         if not is_request_id(name):
             raise CiphertextError("a request needs an id of 8 to 64 letters and digits")
@@ -284,11 +286,11 @@ class Listener:
             raise late from None
 
 
-def _refusal(error: Exception) -> dict[str, str]:
+def _refusal(error: Exception) -> Json:
     return {"status": "refused", "error": str(error), "type": type(error).__name__}
 
 
-def _answer_fields(head: dict[str, str]) -> dict[str, str]:
+def _answer_fields(head: Json) -> Json:
     """Fields of an audit line that describe the answer."""
     return {"result": "answered"} if head["status"] == "ok" else {"result": "refused", "type": head["type"], "error": head["error"][:LONGEST]}
 

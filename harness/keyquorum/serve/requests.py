@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from keyquorum.model.errors import CiphertextError, PartyError
+from keyquorum.model.plain import Json
 
 from .kinds.base import Asked, ParsedRequest
 
@@ -19,14 +20,22 @@ LATE_SECONDS, MOST_LATE = 10.0, 1024
 """How long a refusal waits for a request that has not come yet, and how many wait."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a party answers: ``body``, its shares of the result, and entries of the head of the message."""
+
+    body: bytes
+    head: Json = field(default_factory=dict)
+
+
 @dataclass
 class Request:
-    """A request of a receiver; ``done`` gets this party's shares of the result (bytes), or an error."""
+    """A request of a receiver; ``done`` gets this party's answer, or an error."""
 
     key: Key
     parsed: ParsedRequest
     deadline: float
-    done: Future[bytes] = field(default_factory=Future)
+    done: Future[Answer] = field(default_factory=Future)
 
     @property
     def asked(self) -> Asked:
@@ -120,8 +129,8 @@ class Requests:
                 self._changed.wait(left)
             return self._waiting.get(key)
 
-    def answer(self, key: Key, result: bytes | BaseException) -> None:
-        """Ends a request with this party's shares, or with an error."""
+    def answer(self, key: Key, result: Answer | bytes | BaseException) -> None:
+        """Ends a request with this party's answer, or with an error. Bytes: the body of an answer."""
         with self._changed:
             request = self._waiting.pop(key, None)
             if request is None:
@@ -131,7 +140,7 @@ class Requests:
         if isinstance(result, BaseException):
             request.done.set_exception(result)
         else:
-            request.done.set_result(result)
+            request.done.set_result(result if isinstance(result, Answer) else Answer(result))
 
     def refuse(self, key: Key, error: BaseException) -> None:
         """Ends a request with an error: now, or when it comes. A party whose copy is late, or never comes, holds up nobody."""

@@ -80,7 +80,7 @@ class ServedKind(ABC):
     ``counter``: the metric that counts items; ``fill_command``: the command that fills the pool; ``hashed``: whether lines of the audit log have the SHA-256 of a request's body, which must not help to
     find secrets in it."""
 
-    _named: list[int] | None = None
+    named: list[int] | str | None = None
     """What requests name under ``parties`` (:func:`named_in_requests`)."""
     compared: Json
     """What the parties compare besides, when they connect."""
@@ -102,14 +102,14 @@ class ServedKind(ABC):
     def load(self, committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[ShareVector]:
         """This party's shares of the secret vectors (the first ``count``) of a key. For a subset: requests name its parties, lines of the audit log too, and the parties
         compare the sharing of these very shares."""
-        self._named = named_in_requests(committee)
+        self.named = named_in_requests(committee)
         self.folder, self.epoch, held = folder, epoch_of(folder).name, holding_of(folder, info)
         if held.epoch:
             self.compared = {**self.compared, "epoch": held.epoch, "epoch name": held.sharing}
         if not isinstance(committee, Subset):
             return load_shares(folder, info, party, count)
         sharing, shares = shares_of(committee).load(folder, info, committee, party, count)
-        self.audited, self.compared = {**self.audited, "parties": self._named}, {**self.compared, "sharing": sharing}
+        self.audited, self.compared = {**self.audited, "parties": self.named}, {**self.compared, "sharing": sharing}
         return shares
 
     def require_epoch(self) -> None:
@@ -170,8 +170,14 @@ def check_prf_key(head: Json, key_id: str) -> None:
     raise CiphertextError(f"the request is for another key ({head['key']}), not {served}")
 
 
-def check_named(named: list[int] | None, head: Json) -> None:
+def check_named(named: list[int] | str | None, head: Json) -> None:
     """Refuses a request for other parties than those that serve together. Raises CiphertextError."""
-    if head.get("parties") != named:
-        here = "all parties together, leave out --parties" if named is None else f"parties {numbers_text(named)}, name them with --parties"
-        raise CiphertextError(f"the request is for other parties: here serve {here}")
+    if head.get("parties") == named:
+        return
+    if named is None:
+        here = "all parties together, leave out --parties"
+    elif isinstance(named, str):
+        here = f"any parties that are live, ask with --parties {named}"
+    else:
+        here = f"parties {numbers_text(named)}, name them with --parties"
+    raise CiphertextError(f"the request is for other parties: here serve {here}")

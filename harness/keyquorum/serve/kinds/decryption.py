@@ -61,7 +61,7 @@ class ServedKey(ServedKind):
                     f"the request names no key, as those of LWE and TFHE do, and not {served}: ask the committee that serves its key"
                 )
             raise CiphertextError(f"the request is encrypted under another key ({head['key']}), not {served}")
-        check_named(self._named, head)
+        check_named(self.named, head)
         ciphertext = self._scheme.parse(self._info, bytes(body), "the request", self.variant.rounding)
         self._scheme.check_decryption(self._info, [ciphertext], 0, self.variant.rounding)
         count, most = self._scheme.item_count(self._info, ciphertext), self._scheme.most_asked

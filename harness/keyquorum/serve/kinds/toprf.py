@@ -87,7 +87,7 @@ class ToprfKind(ServedKind):
         """See :class:`.ServedKind`. The head has the key's id, and ``output``, the bytes of a value. The digest is of what the parties may compare:
         the number of inputs and the length of values."""
         check_prf_key(head, self.key_id)
-        check_named(self._named, head)
+        check_named(self.named, head)
         output = head.get("output")
         if type(output) is not int or output not in OUTPUTS:
             raise CiphertextError(f"values of {output} bytes: ask for {' or '.join(map(str, OUTPUTS))}")

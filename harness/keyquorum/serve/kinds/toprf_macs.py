@@ -50,7 +50,7 @@ class MaskedToprfKind(ToprfKind):
         """See :class:`.ServedKind`. The head has the key's id, ``output``, the bytes of a value, and ``masks``, the number of inputs, or ``use``, the id of the request for
         masks. The body: the masked points."""
         check_prf_key(head, self.key_id)
-        check_named(self._named, head)
+        check_named(self.named, head)
         output, wanted, use = head.get("output"), head.get("masks"), head.get("use")
         if type(output) is not int or output not in OUTPUTS:
             raise CiphertextError(f"values of {output} bytes: ask for {' or '.join(map(str, OUTPUTS))}")

@@ -1,0 +1,234 @@
+"""One party of a served committee of which any t + 1 live parties decrypt.
+
+While no session is open the party follows :func:`.choice.next_step`. A session is one of the t + 1 members of a view, as a subset of the committee has it: its own pool, its own plans, additive shares of the key from
+what each member has. The lowest member makes the plans. When the session breaks, its requests are refused at once, and the receivers send them again to all parties (:mod:`.receiver`): so every try has an id of its
+own, and what two sets of parties answer is never added up. A party that is in no session, while others serve, refuses requests with the numbers of those.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import ParameterError, PartyError
+from keyquorum.model.plain import Json
+from keyquorum.model.subset import ANY, numbers_text, subset_of
+from keyquorum.parties.context import PartyContext
+from keyquorum.parties.worker import description
+from keyquorum.plans.pools import Pool
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.base import Scheme
+from keyquorum.schemes.key_folder import load_key
+from keyquorum.sharing.group import RoundingGroup
+
+from ..connection import NotConnected, ServedElsewhere
+from ..daemon import Daemon
+from ..kinds import Own, ServedKind, Service, open_kind
+from ..kinds.base import DEFAULTS, Asked
+from ..requests import Answer
+from ..snapshot import Snapshot
+from .choice import Join, Propose, State, Statement, View, Wait, next_step
+from .options import LiveOwn, check_live
+from .presence import Answering, Presence, local_places
+
+MESSAGE_SECONDS = 4.0
+"""Longest wait for a message of another member: one that is frozen is lost then."""
+STEP = 0.05
+"""Pause between two steps without a session."""
+SETTLE_SECONDS = 0.5
+"""Pause after a session until a party proposes a view: by then it knows who is lost."""
+PROPOSAL_SECONDS = 4.0
+"""Time after which a proposed view in which nobody serves came to nothing."""
+NO_OFFER = "0" * 64
+ON_THIS_HOST = LiveOwn()
+
+
+class LiveDaemon(Daemon):
+    """One party, by its number in the whole committee. See the module, and :class:`.Daemon`."""
+
+    def __init__(
+        self, committee: Committee, party: int, service: Service, own: Own = DEFAULTS, log: Callable[[str], None] = lambda line: None, live: LiveOwn = ON_THIS_HOST
+    ) -> None:  # fmt: skip
+        self.whole, self._needed = committee, check_live(committee)
+        if live.places and len(live.places) != committee.size:
+            raise ParameterError(f"{len(live.places)} addresses for {committee.size} parties: name each once with --live-at, in their order")
+        self._offer = NO_OFFER
+        self._view: View | None = None
+        """The last view that the party joined."""
+        self._joining = False
+        self._proposed: View | None = None
+        self._proposed_at, self._came_up, self._failed = 0.0, False, 0
+        """When that was; whether its members served; and how many proposed views in a row came to nothing."""
+        self._free_at = 0.0
+        """When the last session ended."""
+        self._serving: View | None = None
+        """The view in which others serve, as they say."""
+        self._lost_pools: set[tuple[int, ...]] = set()
+        self._me, self._live_own = party, live
+        self._answering = Answering(committee.identity_path(party), live.host, live.port, self.statement)
+        self._presence = Presence(committee, party, lambda: live.places or local_places(committee), self._needed)
+        try:
+            super().__init__(committee, party, service, own, log)
+        except BaseException:
+            self._end_presence()
+            raise
+        self._offer = hashlib.sha256((description(committee, self._job()) + committee.digest.hex()).encode()).hexdigest()
+
+    def statement(self) -> Statement:
+        """What the party does now. From any thread."""
+        if self._offer == NO_OFFER or self._stop.is_set():
+            return Statement(self._me, NO_OFFER)  # it does not serve yet, or no more
+        state = State.IDLE
+        if self._joining and self._view is not None:
+            state = State.SERVING if self.connection.connected else State.JOINING
+        return Statement(self._me, self._offer, state, self._view, self._proposed)
+
+    # -- hooks of the daemon --------------------------------------------------------------------------------------------
+
+    def _opened_kind(self) -> ServedKind:
+        # This one reads requests, as the members of every view do, and keeps no shares.
+        if not isinstance(scheme_of(load_key(self.whole.key_folder(self._me, self.service.key))), Scheme):
+            raise ParameterError(f"key {self.service.key} is one of a PRF: name the parties that evaluate, --parties 0,1")
+        others = [number for number in range(self.whole.size) if number != self._me]
+        members = subset_of(self.whole, [self._me, *others[: self._needed - 1]])
+        kind = open_kind(members, members.index_of(self._me), self.service)
+        kind.close()
+        kind.named, kind.audited = ANY, {**kind.audited, "parties": ANY}
+        kind.compared = {name: value for name, value in kind.compared.items() if name != "sharing"}
+        return kind
+
+    def _other_addresses(self) -> Json:
+        return {"live_host": self._live_own.host, "live": self._answering.port}
+
+    def _job(self) -> Json:
+        job = super()._job()
+        return job if self._view is None else {**job, "view": self._view.number}
+
+    def _message_seconds(self) -> float:
+        return MESSAGE_SECONDS
+
+    def _interrupted(self, reason: str) -> PartyError:
+        return NotConnected(f"the batch was interrupted ({reason}): send the request again")
+
+    def _answer(self, body: bytes) -> Answer:
+        assert self._view is not None
+        return Answer(body, {"view": self._view.number, "parties": list(self._view.members), "epoch": self.served_key.epoch})
+
+    def _admit(self, asked: Asked) -> None:
+        serving = self._serving
+        if serving is not None and not self._joining:
+            raise _elsewhere(serving)
+        super()._admit(asked)
+
+    def _refuse_waiting(self) -> None:
+        refusal = self._refusal()
+        if refusal is None:
+            self.requests.wait(0)
+        else:
+            self.requests.refuse_all(refusal)
+
+    def _refusal(self) -> NotConnected | None:
+        """Why requests are refused now."""
+        if self._serving is not None and not self._joining:
+            return _elsewhere(self._serving)
+        refusal = self.connection.refusal()
+        if refusal is None:
+            return None
+        away = sorted(self._presence.away())
+        who = f"parties {numbers_text(away)} are away" if len(away) > 1 else f"party {away[0]} is away" if away else "all parties are there"
+        return NotConnected(f"no {self._needed} parties are connected: {who}: send the request again")
+
+    def _while_connecting(self, missing: list[int]) -> None:
+        super()._while_connecting(missing)
+        assert self._view is not None
+        live = self._presence.live()
+        for index in missing:
+            number = self.committee.number_of(index)
+            said = live.get(number)
+            if said is None or said.joined > self._view.number or (said.joined == self._view.number and said.state is State.IDLE):
+                raise PartyError(f"party {number} does not come to view {self._view.number}")
+
+    def snapshot(self) -> Snapshot:
+        """See :meth:`.Daemon.snapshot`."""
+        now, away = time.time(), self._presence.away()
+        others = (party for party in range(self.whole.size) if party != self._me)
+        return Snapshot(
+            {party: max(0.0, now - away.get(party, now)) for party in others}, len(self.requests.ages()), max(self.requests.ages(), default=0.0),
+            self.audit.writable, *self._receivers.counts,
+        )  # fmt: skip
+
+    def run(self) -> None:
+        """See :meth:`.Daemon.run`."""
+        try:
+            super().run()
+        finally:
+            self._end_presence()
+
+    def _end_presence(self) -> None:
+        self._presence.close()
+        self._answering.close()
+
+    # -- views --------------------------------------------------------------------------------------------------------
+
+    def _session(self) -> None:
+        """Waits for a view with this party, and serves in it until its session breaks."""
+        view = self._agreed()
+        if view is None:
+            return
+        reader = self.served_key
+        self._view, self._serving, self._joining = view, None, True
+        self.committee = members = subset_of(self.whole, view.members)
+        self.party = members.index_of(self._me)
+        try:
+            self.served_key = open_kind(members, self.party, self.service)
+            try:
+                self._pool_lost = view.members in self._lost_pools
+                self._log(f"view {view.number}: parties {numbers_text(view.members)} serve; errors of their connections number them from 0")
+                super()._session()
+            finally:
+                if not self._pool_lost:
+                    self._lost_pools.discard(view.members)
+                self.served_key.close()
+        finally:
+            self.served_key, self._joining, self._free_at = reader, False, time.monotonic()
+            self.connection.down("the session of the members ended")
+            self.requests.refuse_all(self._interrupted("the session of the members ended"))
+
+    def _agreed(self) -> View | None:
+        """The next view with this party; None if the daemon was stopped."""
+        if self._pool_lost and self._view is not None:
+            self._lost_pools.add(self._view.members)
+        while not self._stop.is_set():
+            live = self._presence.live()
+            self._judge(live)
+            step = next_step(self.statement(), live, self._needed, self._failed)
+            if isinstance(step, Join):
+                return step.view
+            if isinstance(step, Propose) and time.monotonic() > self._free_at + SETTLE_SECONDS:
+                if self._proposed is not None and not self._came_up:
+                    self._failed += 1
+                self._proposed, self._proposed_at, self._came_up = step.view, time.monotonic(), False
+            self._serving = step.serving if isinstance(step, Wait) else None
+            self._refuse_waiting()
+            self._stop.wait(STEP)
+        return None
+
+    def _judge(self, live: dict[int, Statement]) -> None:
+        """Notes whether the members of the proposed view served, and takes a view back to which nobody came."""
+        if self._proposed is None or self._came_up:
+            return
+        if any(said.state is State.SERVING and said.view == self._proposed for said in live.values()):
+            self._came_up, self._failed = True, 0
+        elif time.monotonic() > self._proposed_at + PROPOSAL_SECONDS:
+            self._proposed, self._failed = None, self._failed + 1
+
+    def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str], filling: bool = False) -> None:
+        if self._view == self._proposed and not self._came_up:
+            self._came_up, self._failed = True, 0
+        super()._cycle(context, group, pool, running, filling)
+
+
+def _elsewhere(view: View) -> ServedElsewhere:
+    return ServedElsewhere(f"parties {numbers_text(view.members)} serve now, in view {view.number}: ask all parties, and take what these answer")

@@ -1,0 +1,225 @@
+"""A served committee of which any t + 1 live parties decrypt: answers while parties come and go, refusals, and a receiver that never adds up answers of two views."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum.cli import app
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CommitteeError, ParameterError, PartyError
+from keyquorum.parties import run_in_process
+from keyquorum.parties.jobs import run_job
+from keyquorum.serve.client import Refused, RefusedUnconnected, make_receiver
+from keyquorum.serve.kinds import Service
+from keyquorum.serve.live import presence, receiver
+from keyquorum.serve.live.choice import Statement
+from keyquorum.serve.live.daemon import LiveDaemon
+from keyquorum.serve.live.options import LiveOwn, check_live
+from keyquorum.serve.live.presence import Answering, Presence
+from keyquorum.serve.live.receiver import Again, LiveReceiver
+from typer.testing import CliRunner
+
+from tests.fhe.dealer import tiny
+from tests.schemes.test_prf import committee_with_key
+
+VALUES = [3, -7, 11]
+
+
+@dataclass
+class Live:
+    """Daemons of the parties of a committee, as threads."""
+
+    committee: Committee
+    service: Service
+    logs: list[str] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
+    running: dict[int, tuple[LiveDaemon, threading.Thread]] = field(default_factory=dict)
+
+    def start(self, *parties: int) -> None:
+        for party in parties:
+            daemon = LiveDaemon(self.committee, party, self.service, log=self.logs.append)
+            thread = threading.Thread(target=self._run, args=(daemon,), daemon=True)
+            thread.start()
+            self.running[party] = daemon, thread
+
+    def _run(self, daemon: LiveDaemon) -> None:
+        try:
+            daemon.run()
+        except BaseException as error:
+            self.failures.append(error)
+
+    def stop(self, *parties: int) -> None:
+        for party in parties:
+            self.running[party][0].stop()
+        for party in parties:
+            _, thread = self.running.pop(party)
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+@pytest.fixture()
+def live(tmp_path: Path) -> Iterator[Live]:
+    """Three parties of `rep-field` with a small key of BFV; none is started."""
+    committee = api.init(tmp_path / "committee", 3, "rep-field", base_ot="curve25519")
+    run_in_process(committee, lambda context: run_job(context, api.keygen_job("key", tiny("bfv", 2), relin=False)), timeout=60)
+    make_receiver(committee, "alice")
+    api.encrypt(committee, "key", VALUES, tmp_path / "x.ct")
+    served = Live(committee, Service("key", keep=512, chunk=256, patience=20.0))
+    yield served
+    served.stop(*served.running)
+    assert not served.failures, served.failures
+
+
+def call(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def asked(live: Live, name: str = "out", *options: object) -> list[int]:
+    """By the command line."""
+    folder, output = live.committee.folder, live.committee.folder.parent / name
+    output.unlink(missing_ok=True)
+    identity = folder / "receiver-alice.pem"
+    call("decrypt", folder, "key", folder.parent / "x.ct", "--committee", "--parties", "any", "--identity", identity, "-o", output, *options)
+    return np.asarray(api.decode(live.committee, "key", output))[:3].tolist()
+
+
+def test_parties_come_and_go(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pair serves at some time; with one party alone requests are refused with the reason, and later answered; a party that is not needed says who serves."""
+    live.start(0, 1, 2)
+    assert asked(live) == VALUES
+    alice = live.committee.folder / "receiver-alice.pem"
+    with pytest.raises(Refused, match=r"here serve any parties that are live, ask with --parties any|parties 0, 1 serve now"):
+        call("decrypt", live.committee.folder, "key", live.committee.folder.parent / "x.ct", "--committee", "--identity", alice, "-o", tmp_path / "o")
+    said = json.loads((live.committee.party_folder(2) / "audit.jsonl").read_text().splitlines()[0])
+    assert said["parties"] == "any" and said["error"] == "parties 0, 1 serve now, in view 1: ask all parties, and take what these answer"
+    live.stop(0)
+    assert asked(live) == VALUES
+    live.start(0)
+    live.stop(1)
+    assert asked(live) == VALUES
+    assert {line.partition(": ")[2].partition(" serve")[0] for line in live.logs if line.startswith("view ")} == {
+        "parties 0, 1",
+        "parties 1, 2",
+        "parties 0, 2",
+    }
+    live.stop(2)
+    monkeypatch.setattr(receiver, "LIVE_SECONDS", 1.5)
+    begin = time.monotonic()
+    with pytest.raises(RefusedUnconnected, match=r"no 2 parties answered within 1\.5 s; the last try: .*party 1 does not serve on this host"):
+        asked(live)
+    assert time.monotonic() - begin < 10
+    live.start(2)
+    assert asked(live, "again", "--wait", 20) == VALUES
+    pools = {path.name.rpartition(".")[2] for party in range(3) for path in (live.committee.party_folder(party) / "pools").iterdir()}
+    assert pools == {"0-1", "1-2", "0-2"}
+
+
+def answers(live: Live, said: dict[int, tuple[int, tuple[int, ...], str] | Exception]) -> Any:
+    """What a receiver of three parties, of which two serve, makes of what parties say: a view, members and an epoch, or an error."""
+    asking = LiveReceiver(live.committee, live.committee.folder / "receiver-alice.pem", [("127.0.0.1", 1)] * 3)
+
+    def one(self: LiveReceiver, party: int, tried: Any) -> None:
+        mine = said.get(party)
+        if mine is not None:
+            tried.said.put(receiver._Said(party, error=mine) if isinstance(mine, Exception) else receiver._Said(party, mine, bytearray([party])))  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LiveReceiver, "_ask_one", one)
+        patch.setattr(receiver, "TRY_SECONDS", 0.2)
+        return asking._try(b"", {})
+
+
+def test_answers_of_two_views_are_never_added(live: Live) -> None:
+    """Same members in another view, other members, another epoch; and a party that is silent. What belongs together is taken beside what does not."""
+    pair, lost = (0, 1), PartyError("party 2: gone")
+    assert answers(live, {0: (1, pair, ""), 1: (1, pair, ""), 2: lost}) == (pair, [bytearray([0]), bytearray([1])])
+    assert answers(live, {0: (4, pair, ""), 1: (4, pair, ""), 2: (3, (1, 2), "")})[0] == pair
+    for other in ((2, pair, ""), (1, (1, 2), ""), (1, pair, "ab" * 16)):
+        with pytest.raises(Again, match=r"answers of different parties do not belong together|party 2: gone"):
+            answers(live, {0: (1, pair, ""), 1: other, 2: lost})
+    with pytest.raises(Again, match="did not come in time"):
+        answers(live, {0: (1, pair, ""), 2: lost})
+    with pytest.raises(Refused, match="party 1: above the limit"):
+        answers(live, {0: lost, 1: Refused("party 1: above the limit"), 2: lost})
+
+
+@pytest.mark.parametrize(
+    ("head", "text"),
+    [
+        ({}, "answers without a view"), ({"view": 1, "parties": [0, 1], "epoch": 5}, "answers without a view"), ({"view": True, "parties": [0, 1], "epoch": ""}, "without a view"),
+        ({"view": 1, "parties": [0, 1, 2], "epoch": ""}, "without a view"), ({"view": 1, "parties": [1, 2], "epoch": ""}, "in a view of other parties"),
+        ({"view": 1, "parties": [0, 0], "epoch": ""}, "in a view of other parties"), ({"view": 1, "parties": [1, 0], "epoch": ""}, "in a view of other parties"),
+    ],
+)  # fmt: skip
+def test_other_answers_are_refused(live: Live, head: dict[str, object], text: str) -> None:
+    asking = LiveReceiver(live.committee, live.committee.folder / "receiver-alice.pem")
+    with pytest.raises(PartyError, match=text):
+        asking._judged(0, {"status": "ok", **head}, bytearray())
+
+
+def test_refused(live: Live, tmp_path: Path) -> None:
+    for protocol, size in (("semi", 3), ("mal-rep-field", 3), ("mal-shamir", 3), ("mascot", 2)):
+        with pytest.raises(ParameterError, match=rf"{protocol}: --parties any is for committees whose parties decrypt without the others"):
+            check_live(api.init(tmp_path / protocol, size, protocol))
+    with pytest.raises(ParameterError, match="2 addresses for 3 parties: name each once with --live-at"):
+        LiveDaemon(live.committee, 0, live.service, live=LiveOwn(places=[("h", 1)] * 2))
+    with pytest.raises(CommitteeError, match="2 addresses for 3 parties"):
+        LiveReceiver(live.committee, live.committee.folder / "receiver-alice.pem", [("h", 1)] * 2)
+    with pytest.raises(ParameterError, match="--parties any asks a served committee: add --committee"):
+        call("decrypt", live.committee.folder, "key", tmp_path / "x.ct", "--to", 0, "--parties", "any")
+    with pytest.raises(ParameterError, match="--live-host, --live-port and --live-at are for --parties any"):
+        call("serve", live.committee.folder, 0, "key", "--live-port", 1)
+    with pytest.raises(ParameterError, match="--live-port 70000: choose a port"):
+        call("serve", live.committee.folder, 0, "key", "--parties", "any", "--live-port", 70000)
+    prf = committee_with_key(tmp_path / "prf", "rep-field", 3)
+    make_receiver(prf, "alice")
+    with pytest.raises(ParameterError, match="is one of a PRF: name the parties that evaluate"):
+        LiveDaemon(prf, 0, Service("prf"))
+
+
+def test_who_is_live(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A party that answers, stops, and is there again. One with another certificate, and one that says nonsense, are not there. Bytes of strangers do no harm."""
+    committee, places = live.committee, list[presence.Place | None]([None] * 3)
+    one = Answering(committee.identity_path(1), "127.0.0.1", 0, lambda: Statement(1, "ab" * 32))
+    wrong = Answering(committee.identity_path(0), "127.0.0.1", 0, lambda: Statement(2, "ab" * 32))  # the identity of another party
+    places[1:] = ("127.0.0.1", one.port), ("127.0.0.1", wrong.port)
+    mine = Presence(committee, 0, lambda: places, 2)
+    try:
+        with socket.create_connection(("127.0.0.1", one.port), 5) as raw:
+            raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert until(lambda: 1 in mine.live()) and mine.live() == {1: Statement(1, "ab" * 32)} and set(mine.away()) == {2}
+        one.close()
+        assert until(lambda: not mine.live()) and set(mine.away()) == {1, 2}
+        liar = Answering(committee.identity_path(1), "127.0.0.1", 0, lambda: Statement(2, "ab" * 32))
+        places[1] = ("127.0.0.1", liar.port)
+        time.sleep(0.6)
+        assert not mine.live()
+        liar.close()
+        again = Answering(committee.identity_path(1), "127.0.0.1", 0, lambda: Statement(1, "cd" * 32))
+        places[1] = ("127.0.0.1", again.port)
+        assert until(lambda: mine.live() == {1: Statement(1, "cd" * 32)})
+        again.close()
+    finally:
+        mine.close()
+        wrong.close()
+    with pytest.raises(CommitteeError, match="choose another --live-host or --live-port"):
+        Answering(committee.identity_path(1), "192.0.2.1", 0, lambda: Statement(1, "ab" * 32))
+
+
+def until(condition: Any, seconds: float = 15.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return bool(condition())
