@@ -40,6 +40,7 @@ from keyquorum.fhe.seal_format import (
 from keyquorum.fhe.values import fit_values, read_values
 from keyquorum.model.committee import Committee, Party
 from keyquorum.model.errors import CommitteeError, PolicyError
+from keyquorum.model.plain import json_loads
 from keyquorum.parties import jobs
 from keyquorum.plans import pool_list, pool_store, pools
 from keyquorum.schemes import counts as policy
@@ -49,6 +50,7 @@ from keyquorum.schemes.lwe.key import LweKeyInfo
 from keyquorum.schemes.lwe.variant import LweVariant
 from keyquorum.schemes.prf import evaluations
 from keyquorum.schemes.prf import policy as evaluation_policy
+from keyquorum.schemes.prf.evaluations import Counted, read_known
 from keyquorum.schemes.prf.functions import inner_of
 from keyquorum.schemes.prf.key import LEGENDRE
 from keyquorum.schemes.seal import receipts
@@ -56,6 +58,7 @@ from keyquorum.schemes.seal.key import SealKeyInfo, parameters_to_json
 from keyquorum.schemes.seal.policy import FloodPolicy
 from keyquorum.serve import admission, limits, listener, wire
 from keyquorum.serve.kinds import base, decryption, toprf, toprf_macs
+from keyquorum.serve.live import choice
 from keyquorum.serve.plan import read_plan
 
 from tests.fhe.dealer import Dealer
@@ -612,7 +615,7 @@ def _parse_message(data: bytes) -> None:
 
 def _parse_points(data: bytes) -> None:
     channel, kind = Channel(data), object.__new__(toprf.ToprfKind)
-    kind.key_id, kind._held, kind._named, kind.limit = "ab" * 16, (0, 1), None, 1 << 15
+    kind.key_id, kind._held, kind.named, kind.limit = "ab" * 16, (0, 1), None, 1 << 15
     kind._inner = inner_of(LEGENDRE)
     while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
         parsed = kind.read(*message)
@@ -631,7 +634,7 @@ def _points() -> list[bytes]:
 
 def _parse_masked(data: bytes) -> None:
     channel, kind = Channel(data), object.__new__(toprf_macs.MaskedToprfKind)
-    kind.key_id, kind._named, kind.limit = "ab" * 16, None, 1 << 10
+    kind.key_id, kind.named, kind.limit = "ab" * 16, None, 1 << 10
     while (message := wire.receive_message(channel, kind.limit)) is not None:  # type: ignore[arg-type]
         parsed = kind.read(*message)
         _, _, count = toprf.counted(("0a" * 32 + "/request1", parsed))
@@ -689,6 +692,31 @@ def _plans() -> list[bytes]:
     return [json.dumps(plan).encode() for plan in made]
 
 
+def _parse_statement(data: bytes) -> None:
+    head = json_loads(data)
+    if isinstance(head, dict):
+        said = choice.read_statement(head, 1, 5, 3)
+        assert choice.read_statement(said.to_json(), 1, 5, 3) == said
+
+
+def _statements() -> list[bytes]:
+    view = choice.View(7, (0, 1, 4))
+    made = [
+        choice.Statement(1, "ab" * 32), choice.Statement(1, "ab" * 32, choice.State.SERVING, view), choice.Statement(1, "cd" * 32, choice.State.IDLE, view, choice.View(8, (1, 2, 3))),
+    ]  # fmt: skip
+    return [json.dumps(said.to_json()).encode() for said in made]
+
+
+def _parse_known(data: bytes) -> None:
+    total, lines = read_known(data)
+    assert total >= 0 and all(line.count > 0 for line in lines)
+
+
+def _known() -> list[bytes]:
+    lines = [vars(Counted(float(i), "ab" * 32, f"request{i}", i + 1)) for i in range(3)]
+    return [json.dumps({"total": 10, "lines": lines[:i]}).encode() for i in range(4)]
+
+
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
@@ -715,6 +743,8 @@ TARGETS: dict[str, Target] = {
         Target("receiver-limits", _parse_limits, _limits, text=True),
         Target("receiver-certificate", _parse_certificate, _certificates, text=True),
         Target("service-plan", _parse_plan, _plans, text=True),
+        Target("live-statement", _parse_statement, _statements, text=True, errors=(*FILE_ERRORS, ValueError)),
+        Target("known-evaluations", _parse_known, _known, text=True, errors=(*FILE_ERRORS, ValueError)),
         Target("values", _parse_values, _values),
     )
 }

@@ -26,7 +26,8 @@ from keyquorum.schemes.key_folder import load_key, load_shares
 from keyquorum.schemes.quorum_shares import LagrangeShares, OwnShares, ReplicatedShares, counting_parties, own_shares
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.tfhe import keygen as tfhe_keygen
-from keyquorum.serve.client import make_receiver
+from keyquorum.serve.client import RefusedByPolicy, make_receiver
+from keyquorum.serve.kinds import ToprfKind
 from keyquorum.toprf import Toprf, set_policy
 
 from tests.fhe.dealer import tiny
@@ -175,6 +176,34 @@ def test_aes_by_every_pair(tmp_path: Path) -> None:
             finally:
                 served.stop()
         assert not served.failures
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_receiver_gets_no_more_from_pairs_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learned: bool) -> None:
+    """Three evaluations an hour, whichever pairs serve. Where members do not learn what was counted without them, the third pair gives more."""
+    committee = committee_with_key(tmp_path, "rep-field", 3)
+    identity, _ = make_receiver(committee, "web")
+    for party in range(3):
+        set_policy(committee, party, "prf", 3)
+    if not learned:
+        monkeypatch.setattr(ToprfKind, "begin", lambda self, context: None)
+    key_id, got = load_key(committee.key_folder(0, "prf")).key_id, []
+    for numbers, tries in ((0, 1), 2), ((1, 2), 1), ((0, 2), 2):
+        served = Served(subset_of(committee, numbers), b"", key_id, identity)
+        served.start()
+        try:
+            with Toprf(committee, "prf", identity, wait=20.0, parties=numbers) as toprf:
+                for _ in range(tries):
+                    try:
+                        toprf.evaluate(b"x")
+                    except RefusedByPolicy as error:
+                        got.append("3 are used: 1 more are refused" in str(error))
+                    else:
+                        got.append("answered")
+        finally:
+            served.stop()
+        assert not served.failures
+    assert got == (["answered"] * 3 + [True] * 2 if learned else ["answered"] * 4 + [True])
 
 
 def test_refused(three: Committee, tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ from keyquorum.model.errors import CommitteeError, PartyError
 from keyquorum.serve import listener, metrics, wire
 from keyquorum.serve.admission import Receivers
 from keyquorum.serve.audit import AuditLog
-from keyquorum.serve.client import Receiver, _exchanged
+from keyquorum.serve.client import Receiver, exchanged
 from keyquorum.serve.listener import Listener
 from keyquorum.serve.metrics import Metrics
+from keyquorum.serve.requests import Answer
 from keyquorum.serve.sealed import SealedSocket
 from keyquorum.serve.wire import certificate_of, client_context, connect, receive_message, send_message
 
@@ -38,7 +39,7 @@ class Party:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.waiting: list[Future[bytes]] | None = None
+        self.waiting: list[Future[Answer]] | None = None
         """Requests that are not answered yet, if they are not answered at once."""
         (folder / "receivers").mkdir()
         for name in ("party", "alice", "eve"):
@@ -58,9 +59,9 @@ class Party:
         (self.folder / "receivers" / f"{name}.crt").write_text(certificate_of(self.folder / f"{name}.pem"))
 
     def _answer(self, key: str, body: bytes) -> Any:
-        done: Future[bytes] = Future()
+        done: Future[Answer] = Future()
         if self.waiting is None:
-            done.set_result(body)
+            done.set_result(Answer(bytes(body)))
         else:
             self.waiting.append(done)
         return SimpleNamespace(done=done, key=key)
@@ -430,7 +431,7 @@ def large_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Party
     held = len(party.waiting)
     waiting, party.waiting = party.waiting, None
     for each in waiting:
-        each.set_result(b"done")
+        each.set_result(Answer(b"done"))
     for thread in threads:
         thread.join()
     return party, held, refused
@@ -518,7 +519,7 @@ def audited(party: Party) -> list[dict[str, Any]]:
 def test_a_request_above_the_limit_is_refused_with_a_line(party: Party, size: int) -> None:
     """For the receiver, which may be in the middle of its write, and in the audit log."""
     with party.channel() as channel:
-        answer = _exchanged(channel, {"id": "0123456789"}, bytes(size))
+        answer = exchanged(channel, {"id": "0123456789"}, bytes(size))
     assert answer is not None and answer[0]["status"] == "refused" and answer[0]["type"] == "CiphertextError"
     assert answer[0]["error"] == f"a message of {size:,} bytes is too long: at most 1,000 bytes: send it in parts"
     (line,) = audited(party)

@@ -157,7 +157,7 @@ def decrypt(
     Every party first switches BFV and BGV ciphertexts to the last level. CKKS decryptions are flooded and counted, and refused where the flooding would
     leave less than one bit. Decrypt only results of computations that you know: one ciphertext that somebody chose can reveal the secret key,
     under every scheme; see keyquorum approve. LWE ciphertexts need a pool
-    of the rounding (keyquorum pool fill), and their messages are written as JSON. Files of TFHE-rs are taken as they are, by the bridge (keyquorum tfhe). Any t + 1 parties of shamir and rep-field (--parties) decrypt
+    of the rounding (keyquorum pool fill), and their messages are written as JSON. Files of TFHE-rs are taken as they are, by the bridge (keyquorum tfhe). With --parties, t + 1 parties of shamir and rep-field decrypt
     without the others, LWE with a pool of theirs; after keyquorum share any t parties of semi decrypt LWE and TFHE so. --committee --parties any: whichever t + 1 parties serve.
     """
     whoever = parties == ANY

@@ -39,7 +39,7 @@ Words = NDArray[np.uint64]
 
 
 def counting_parties(committee: Committee) -> int:
-    """Of a semi-honest committee: the fewest parties that decrypt what is counted. Any two sets of so many have a party in common."""
+    """Of a semi-honest committee: the fewest parties that decrypt what is counted: two sets of so many have a party in common."""
     return max(committee.threshold + 1, committee.size // 2 + 1)
 
 

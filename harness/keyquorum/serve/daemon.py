@@ -312,6 +312,7 @@ class Daemon:
         running = self._running = list[str]()
         try:
             self._use_mac_key(session)
+            self.served_key.begin(context)
             group = pool_group(context)
             context.backend.open_kept(*self.served_key.sharing, self.committee.threshold)  # all parties take part here, later only those that round
             variant = self.served_key.variant

@@ -5,7 +5,7 @@ dropped because they are older than an hour. A line is appended and synced befor
 answer left for it, and it is removed when the count is opened. Any other damaged line is refused: what it counted is not known.
 
 A counted request keeps its time. The clock of a count is the later of two: the system's, and the latest time that was counted plus what passed since then. So a clock that is set back, at a
-start too, makes no request older. After a clock that was ahead, what was counted then is free again after an hour in which the party serves.
+start too, makes no request older. Parties that evaluate without the others learn from one another what was counted while one of them was absent (:meth:`Evaluations.learn`). After a clock that was ahead, what was counted then is free again after an hour in which the party serves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from keyquorum.model.checkpoints import reached
@@ -125,6 +125,18 @@ def _counted(entry: Json) -> Counted:
     return counted
 
 
+def read_known(said: bytes) -> tuple[int, list[Counted]]:
+    """The total and the lines of :meth:`Evaluations.known`. Raises ValueError for other bytes."""
+    data = json_loads(said)
+    try:
+        total, lines = data["total"], [_counted(line) for line in data["lines"]]
+    except (KeyError, TypeError) as error:
+        raise ValueError("entries of other types") from error
+    if not is_count(total) or len({(line.receiver, line.id) for line in lines}) < len(lines):
+        raise ValueError("a total or lines that cannot be")
+    return total, lines
+
+
 class Evaluations:
     """The count of a party that serves a key, with its policy. One process has it open (the lock on serving). Thread-safe. ``clock``: seconds of the
     epoch; ``steady``: seconds that are never set."""
@@ -208,6 +220,31 @@ class Evaluations:
                 return max(now, line.time + HOUR)
         return now + HOUR
 
+    def known(self) -> bytes:
+        """All that is counted, for :meth:`learn` at parties that were absent: the total, and the lines of the last hour."""
+        with self._lock:
+            now = self._clock()
+            lines = sorted((line for line in self._kept() if line.time > now - HOUR), key=lambda line: (line.time, line.receiver, line.id))
+            return json.dumps({"total": self.total, "lines": [vars(line) for line in lines]}, separators=(",", ":")).encode()
+
+    def learn(self, said: bytes) -> None:
+        """Counts what another party has counted and this one has not, and returns when it is on the disk. Lines have one id wherever they are counted. A total above what these explain is of lines that are older. Raises
+        ValueError for bytes that are not those of :meth:`known`, and PolicyError if nothing can be written."""
+        total, lines = read_known(said)
+        with self._lock:
+            now = self._clock()
+            new = [replace(line, time=min(line.time, now)) for line in lines if f"{line.receiver}/{line.id}" not in self._ids]
+            if not new and total <= self.total:
+                return
+            for line in new:
+                self._add(line)
+            self.total = max(self.total + sum(line.count for line in new), total)
+            try:
+                self._rewrite(self._kept())
+            except OSError as error:
+                self._failed = True
+                raise _unwritable(error) from None
+
     def claim(self, requests: Sequence[tuple[str, str, int]]) -> None:
         """Counts requests (receiver, id, evaluations), and returns when they are on the disk. Raises PolicyError if they are not, and nothing may be
         answered then."""
@@ -286,4 +323,4 @@ def _write(file: int, view: memoryview) -> None:
         view = view[os.write(file, view) :]
 
 
-__all__ = ["JOURNAL", "Counted", "Counts", "Evaluations", "read_journal", "start_evaluations"]
+__all__ = ["JOURNAL", "Counted", "Counts", "Evaluations", "read_journal", "read_known", "start_evaluations"]

@@ -126,6 +126,9 @@ class ServedKind(ABC):
     def admit(self, asked: Asked) -> None:  # noqa: B027
         """Refuses a request when it comes, from what is known by then. The default refuses none. Raises KeyQuorumError."""
 
+    def begin(self, context: PartyContext) -> None:  # noqa: B027
+        """Is called at the beginning of a session, at every party. The default does nothing."""
+
     def vouch(self, context: PartyContext, have: Sequence[Asked | None]) -> list[KeyQuorumError | None]:
         """Why each request of a proposed batch is refused by this party, if it has it and refuses it. Every member calls this, with None for requests
         that it has not got. The default refuses none, without a message."""

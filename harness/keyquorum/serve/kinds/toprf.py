@@ -13,6 +13,7 @@ from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CiphertextError, KeyQuorumError, PartyError
 from keyquorum.model.plain import Json
+from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.key_folder import check_made_by
@@ -27,6 +28,8 @@ from keyquorum.sharing.group import RoundingGroup
 
 from .base import Asked, ParsedRequest, ServedKind, Service, check_named, check_prf_key
 
+KNOWN_LIMIT = 1 << 26
+"""Bytes of what a party has counted, as another one learns it: some 150 for each request of the last hour."""
 COPY = 32
 """Bytes of the digest of a copy of a receiver's summands."""
 
@@ -108,6 +111,23 @@ class ToprfKind(ServedKind):
         refusal = self._evaluations.refusal(*counted(asked))
         if refusal is not None:
             raise refusal
+
+    def begin(self, context: PartyContext) -> None:
+        """See :class:`.ServedKind`. Members of a subset learn what was counted while one of them was absent. One exchange, or two if they know different things."""
+        if not isinstance(self._committee, Subset):
+            return
+        session, mine = context.session, self._evaluations.known()
+        said = session.all_gather(hashlib.sha256(mine).digest())
+        if len(set(said)) == 1:
+            return
+        others = [other for other in range(session.parties) if other != session.party]
+        for other in others:
+            session.send(other, mine)
+        for other in others:
+            try:
+                self._evaluations.learn(session.recv(other, KNOWN_LIMIT))
+            except ValueError:
+                raise PartyError(f"party {self._committee.number_of(other)} sent no count of evaluations: run the same version everywhere") from None
 
     def vouch(self, context: PartyContext, have: Sequence[Asked | None]) -> list[KeyQuorumError | None]:
         """See :class:`.ServedKind`. One exchange between parties that hold the same summands; then the policy, request by request."""

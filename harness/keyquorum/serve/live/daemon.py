@@ -150,6 +150,12 @@ class LiveDaemon(Daemon):
             if said is None or said.joined > self._view.number or (said.joined == self._view.number and said.state is State.IDLE):
                 raise PartyError(f"party {number} does not come to view {self._view.number}")
 
+    def _not_ready(self) -> str:
+        # A party that is not needed now is well.
+        if self._stop.is_set() or self._serving is None:
+            return super()._not_ready()
+        return "" if self.audit.writable else "the audit log cannot be written"
+
     def snapshot(self) -> Snapshot:
         """See :meth:`.Daemon.snapshot`."""
         now, away = time.time(), self._presence.away()
