@@ -23,7 +23,6 @@ from .test_served_kills import Traffic, party_process
 
 EVENTS = int(os.environ.get("KEYQUORUM_KILLS", "40" if LONG else "3"))
 SIZE, THRESHOLD = 5, 2
-FROZEN = 6.0
 
 
 @pytest.mark.timeout(7200 if LONG else 240)

@@ -50,9 +50,13 @@ def _place(candidate: Candidate) -> Report:
     require(candidate.has("host", "port", "metrics"), candidate.path, again)
     host, port, metrics = (candidate.json[name] for name in ("host", "port", "metrics"))
     require(isinstance(host, str) and is_count(port) and is_count(metrics), candidate.path, again)
-    return Report(
-        [f"where a party serves: {place_text(host, port)}, metrics at port {metrics}"], details={"host": host, "port": port, "metrics": metrics}
-    )
+    lines, details = [f"where a party serves: {place_text(host, port)}, metrics at port {metrics}"], {"host": host, "port": port, "metrics": metrics}
+    if candidate.has("live_host", "live"):
+        live_host, live = candidate.json["live_host"], candidate.json["live"]
+        require(isinstance(live_host, str) and is_count(live), candidate.path, again)
+        lines.append(f"it answers the other parties at {place_text(live_host, live)}")
+        details = {**details, "live_host": live_host, "live": live}
+    return Report(lines, details=details)
 
 
 def _sessions(candidate: Candidate) -> Report:

@@ -184,7 +184,8 @@ class LiveDaemon(Daemon):
         if view is None:
             return
         reader = self.served_key
-        self._view, self._serving, self._joining = view, None, True
+        self._joining = True  # first: an idle party that has joined the view would seem to have left it
+        self._view, self._serving = view, None
         self.committee = members = subset_of(self.whole, view.members)
         self.party = members.index_of(self._me)
         try:
