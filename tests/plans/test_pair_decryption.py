@@ -128,6 +128,17 @@ def test_seal_by_every_pair(three: Committee, tmp_path: Path, key: str) -> None:
             assert np.array_equal(by_job(three, key, tmp_path, numbers), values)
 
 
+def test_all_ten_subsets_of_five(tmp_path: Path) -> None:
+    """`shamir` with t = 2 and a small set of BFV."""
+    committee = api.init(tmp_path / "committee", 5, "shamir", threshold=2, base_ot="curve25519")
+    run(committee, api.keygen_job("bfv", tiny("bfv", 2), relin=False))
+    values = np.random.default_rng(1).integers(-100, 100, 256)
+    api.encrypt(committee, "bfv", values.tolist(), tmp_path / "x.ct")
+    for numbers in combinations(range(5), 3):
+        with without_others(committee, numbers):
+            assert np.array_equal(by_job(committee, "bfv", tmp_path, numbers), values)
+
+
 def by_job(
     committee: Committee, key: str, folder: Path, numbers: tuple[int, ...] | None, rounding: str = "round_ltz_circuit", **more: bool
 ) -> np.ndarray:

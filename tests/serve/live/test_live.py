@@ -155,6 +155,31 @@ def test_answers_of_two_views_are_never_added(live: Live) -> None:
         answers(live, {0: lost, 1: Refused("party 1: above the limit"), 2: lost})
 
 
+def test_shares_of_two_sharings_added_up_are_no_messages(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each view's answers give the message. With the names of views left out of what is compared, a receiver adds up one of each, and has another message."""
+    rng, message = np.random.default_rng(1), np.array([1, 0, 1, 1], np.uint64)
+    sharings = {view: [share := rng.integers(0, 1 << 62, 4, dtype=np.uint64), message - share] for view in (1, 2)}
+
+    def total(views: tuple[int, int], named: bool) -> np.ndarray:
+        def one(self: LiveReceiver, party: int, tried: Any) -> None:
+            if party == 2:
+                tried.said.put(receiver._Said(2, error=PartyError("party 2: gone")))
+                return
+            view, pair = views[party], (0, 1)
+            tried.said.put(receiver._Said(party, (view if named else 0, pair, ""), bytearray(sharings[view][party].tobytes())))
+
+        monkeypatch.setattr(LiveReceiver, "_ask_one", one)
+        monkeypatch.setattr(receiver, "TRY_SECONDS", 0.2)
+        asking = LiveReceiver(live.committee, live.committee.folder / "receiver-alice.pem", [("127.0.0.1", 1)] * 3)
+        _, bodies = asking._try(b"", {})
+        return np.add.reduce([np.frombuffer(body, "<u8") for body in bodies])
+
+    assert all(np.array_equal(total((view, view), True), message) for view in (1, 2))
+    with pytest.raises(Again):
+        total((1, 2), True)
+    assert not np.array_equal(total((1, 2), False), message)
+
+
 @pytest.mark.parametrize(
     ("head", "text"),
     [
