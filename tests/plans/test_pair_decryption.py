@@ -36,6 +36,7 @@ from tests.schemes.test_prf import committee_with_key, key_of, reference
 from tests.schemes.test_tfhe import TINY as TINY_TFHE
 from tests.serve.test_toprf import Served
 
+from .epochs.test_recover import lose, recovered
 from .test_quorum_decryption import without_others
 from .test_subset_decryption import decrypt, encrypted, run
 
@@ -253,6 +254,22 @@ def test_ckks_by_pairs_counts_every_decryption(three: Committee, tmp_path: Path)
     with pytest.raises(PolicyError, match="allows 16 decryptions and 16 are used"):
         by_job(three, "ckks", tmp_path, (1, 2))  # party 0, whose count was set, is not among them
     assert used(three, "ckks")[0] == 16
+
+
+def test_a_recovered_party_knows_what_was_counted(tmp_path: Path) -> None:
+    """The counts of absent parties lag behind, and the largest one of the helpers is right. Helpers of whom none may know it are refused."""
+    for protocol, size, lost, helpers in (("rep-field", 3, 1, None), ("shamir", 5, 0, [2, 3, 4])):
+        committee = api.init(tmp_path / protocol, size, protocol, threshold=1, base_ot="curve25519")
+        run(committee, api.keygen_job("ckks", tiny("ckks", 3), relin=False, policy=POLICY))
+        numbers = tuple(range(counting_parties(committee)))
+        for _ in range(4):
+            count(committee, "ckks", numbers)
+        lose(committee, lost)
+        if protocol == "shamir":
+            with pytest.raises(ParameterError, match="its decryptions are counted, and 2 helpers may not know of all: name 3 or more with --from"):
+                recovered(committee, lost, [3, 4])
+        assert recovered(committee, lost, helpers) == ["ckks"]
+        assert used(committee, "ckks") == [4 if party in numbers else 0 for party in range(size)]
 
 
 @pytest.mark.filterwarnings("ignore:round_mask_open is sometimes wrong")

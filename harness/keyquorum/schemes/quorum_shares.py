@@ -155,7 +155,9 @@ class ReplicatedShares(OwnShares):
 
 
 def own_shares(whole: Committee) -> OwnShares | None:
-    """How parties of a committee go on without the others from their own shares; None where `keyquorum share` makes shares for that."""
+    """How parties of a committee go on without the others from their own shares; None where `keyquorum share` makes shares for that, or nothing does."""
+    if whole.verifies_products:
+        return None
     if whole.capabilities.quorum is not None:
         return LagrangeShares()
     return ReplicatedShares() if whole.capabilities.sharing == "replicated" else None

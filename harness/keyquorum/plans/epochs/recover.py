@@ -42,6 +42,7 @@ from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
 from keyquorum.schemes.holding import Holding
 from keyquorum.schemes.key_folder import MAKING, check_public_file, holds_a_key, load_shares, parse_key, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.quorum_shares import counting_parties, own_shares
 
 PIECE = 1 << 22
 """Bytes of a public file in one message."""
@@ -285,10 +286,22 @@ class _Run:
                 for data in secret:
                     wipe_bytes(data)
 
+    def _count(self, info: KeyInfo, counts: Sequence[int]) -> int:
+        """The count of decryptions from those of the helpers. Where parties decrypt without the others, absent ones lag behind, and the largest count has all decryptions if one helper was among the last that counted. Raises ParameterError where none may be."""
+        if own_shares(self.committee) is None:
+            return agreed_count(counts, self.committee.threshold, 0, info)
+        needed = self.committee.size - counting_parties(self.committee) + 1
+        if len(self.helpers) < needed:
+            raise ParameterError(
+                f"key {info.key_id}: its decryptions are counted, and {len(self.helpers)} helpers may not know of all: name {needed} or more with --from"
+            )
+        return max(counts)
+
     def _recover(self, recovery: Recovery, key: str, said: Json, counts: Sequence[int]) -> None:
         """Makes a key's folder from what the helpers send, and moves it to its place."""
         info, party_folder = _parsed(said["info"]), self.committee.party_folder(self.party)
         held = _held(self.committee, self.party, key, info)
+        used = self._count(info, counts) if info.counted else 0
         making = party_folder / MAKING / key
         folder = making / secrets.token_hex(8)
         held.folder(folder).mkdir(parents=True, mode=0o700)
@@ -298,7 +311,7 @@ class _Run:
                 self._receive_files(folder, info, said["sizes"])
                 self._receive_shares(recovery, held, (folder, key), said["origins"])
             if info.counted:
-                set_count(folder, info, agreed_count(counts, self.committee.threshold, 0, info))
+                set_count(folder, info, used)
             scheme_of(info).check_public(folder, info)
             write_info(folder, info)
             check_stored(held, held.folder(folder), self.party)

@@ -23,7 +23,7 @@ class LiveOwn:
 
 def check_live(committee: Committee) -> int:
     """How many parties of a committee serve at a time. Raises ParameterError for committees of which all must be there."""
-    if committee.verifies_products or own_shares(committee) is None:
+    if own_shares(committee) is None:
         raise ParameterError(
             f"{committee.protocol}: --parties {ANY} is for committees whose parties decrypt without the others from their own shares, shamir and rep-field: leave it out, or take another committee"
         )
