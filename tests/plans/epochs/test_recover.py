@@ -24,6 +24,7 @@ from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_key
 
 from tests.commands import command
+from tests.fhe.dealer import tiny
 from tests.parties.epochs.changes import Killed
 from tests.plans.corrupted import ends_of
 from tests.plans.test_own_primes import created
@@ -138,10 +139,11 @@ def test_one_lost_key_comes_back(tmp_path: Path) -> None:
     assert all(finding.ok for finding in examine_keys(committee, range(3)))
 
 
-def test_a_count_of_decryptions_comes_back(tmp_path: Path) -> None:
-    """The largest one of the helpers; one far above what others confirm is refused."""
-    committee = with_keys(tmp_path, "rep-field", 3, [])
-    run(committee, api.keygen_job("key", "ckks-8192-demo", relin=False))
+@pytest.mark.parametrize(("protocol", "parties"), [("rep-field", 3), ("mal-shamir", 4)])
+def test_a_count_of_decryptions_comes_back(tmp_path: Path, protocol: str, parties: int) -> None:
+    """The largest one of the helpers. Where parties may be malicious, one far above what others confirm is refused; in the other committee the others may have been absent."""
+    committee = api.init(tmp_path / "committee", parties, protocol, threshold=1)
+    run(committee, api.keygen_job("key", tiny("ckks"), relin=False, policy=api.FloodPolicy(bits=1, decryptions=200, noise_bits=8)))
     info = load_key(committee.key_folder(0, "key"))
     for party, used in ((0, 40), (1, 41)):
         recover.set_count(committee.key_folder(party, "key"), info, used)
@@ -150,6 +152,10 @@ def test_a_count_of_decryptions_comes_back(tmp_path: Path) -> None:
     assert recover.decryptions_used(committee.key_folder(2, "key"), info) == 41
     recover.set_count(committee.key_folder(1, "key"), info, 100)
     shutil.rmtree(committee.key_folder(2, "key"))
+    if protocol == "rep-field":
+        assert recovered(committee, 2) == ["key"]
+        assert recover.decryptions_used(committee.key_folder(2, "key"), info) == 100
+        return
     with pytest.raises((PolicyError, EngineError), match="party 1 reports 100 decryptions"):
         recovered(committee, 2)
     assert not committee.key_folder(2, "key").exists()
