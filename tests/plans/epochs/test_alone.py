@@ -79,6 +79,7 @@ def test_no_refresh_beside_a_daemon_and_no_daemon_beside_a_refresh(tmp_path: Pat
     with pytest.raises((KeyQuorumError, EngineError), match="stop keyquorum serve there"):
         run_in_process(committee, lambda context: run_job(context, api.refresh_shares_job(committee)), timeout=20)
     assert _files(committee.folder) == before
+    assert "epoch" not in daemon.served_key.audited
     daemon.stop()
     daemon.run()
     drop, seen = pools.drop_pools, list[str]()
@@ -91,7 +92,12 @@ def test_no_refresh_beside_a_daemon_and_no_daemon_beside_a_refresh(tmp_path: Pat
 
     monkeypatch.setattr(refresh, "drop_pools", late)
     run(committee, api.refresh_shares_job(committee))
-    assert len(seen) == 3 and read_epoch(committee.party_folder(1)).number == 1
+    here = read_epoch(committee.party_folder(1))
+    assert len(seen) == 3 and here.number == 1
+    daemon = Daemon(committee, 1, Service("key"))
+    assert daemon.served_key.audited["epoch"] == here.name
+    daemon.stop()
+    daemon.run()
 
 
 def test_a_daemon_with_shares_of_another_epoch_ends(tmp_path: Path) -> None:

@@ -100,12 +100,14 @@ class ServedKind(ABC):
     audited: Json
 
     def load(self, committee: Committee, folder: Path, info: KeyInfo, party: int, count: int | None = None) -> list[ShareVector]:
-        """This party's shares of the secret vectors (the first ``count``) of a key. For a subset: requests name its parties, lines of the audit log too, and the parties
+        """This party's shares of the secret vectors (the first ``count``) of a key. Lines of the audit log name the epoch. For a subset: requests name its parties, these lines too, and the parties
         compare the sharing of these very shares."""
         self.named = named_in_requests(committee)
         self.folder, self.epoch, held = folder, epoch_of(folder).name, holding_of(folder, info)
         if held.epoch:
             self.compared = {**self.compared, "epoch": held.epoch, "epoch name": held.sharing}
+        if self.epoch:
+            self.audited = {**self.audited, "epoch": self.epoch}
         if not isinstance(committee, Subset):
             return load_shares(folder, info, party, count)
         sharing, shares = shares_of(committee).load(folder, info, committee, party, count)
