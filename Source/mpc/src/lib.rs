@@ -40,7 +40,7 @@
 //! * `session` (set-up between parties, oblivious transfer), `subgroup` (sessions among some of them), `graph` (the scheduler);
 //! * `circuit` (Boolean circuits, planned), `select` (shapes of vectors), `engine` (operations), `ops` (their implementation, for every protocol);
 //! * `opening` (what a session gives to a protocol), `table` (the protocols), `engines` (the parties compare what they ask for);
-//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `recovery` (of a lost share), `store` (share files), `standalone` (bits alone).
+//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `recovery` (of a lost share), `resharing` (to another committee), `store` (share files), `standalone` (bits alone).
 
 mod adversary;
 pub mod budget;
@@ -63,6 +63,7 @@ pub mod protocol;
 pub mod recording;
 mod recovery;
 mod refusal;
+mod resharing;
 mod round;
 mod select;
 mod session;
@@ -84,6 +85,7 @@ pub use keyquorum_ot::BaseOt;
 pub use protocol::{Openings, Preprocessed};
 pub use recovery::Recovery;
 pub use refusal::Refusal;
+pub use resharing::{Dealer, Dealt, Members};
 pub use session::{EngineOptions, Session, SessionStats};
 pub use standalone::Standalone;
 pub use table::{named, protocols};

@@ -14,6 +14,7 @@ mod protocols;
 mod recorder;
 mod recording;
 mod recovery;
+mod resharing;
 mod sealed;
 mod session;
 mod store;
@@ -33,6 +34,7 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     recorder::register(m)?;
     recording::register(m)?;
     recovery::register(m)?;
+    resharing::register(m)?;
     session::register(m)?;
     sealed::register(m)?;
     identity::register(m)?;
