@@ -48,6 +48,7 @@ from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
 from keyquorum.model.arguments import checked
+from keyquorum.model.bridge import bridge_job
 from keyquorum.model.committee import Committee, CommitteeShape, Party, check_name, require_embedded, write_atomically
 from keyquorum.model.errors import (
     ApprovalError,
@@ -60,6 +61,7 @@ from keyquorum.model.errors import (
     KeyFileError,
     KeyInUseError,
     KeyQuorumError,
+    MovedError,
     OutputError,
     ParameterError,
     PartyError,
@@ -81,10 +83,11 @@ from keyquorum.model.subset import members_of
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to, subset_field
-from keyquorum.parties.setup import address, fingerprint, init, move, trust
+from keyquorum.parties.setup import address, fingerprint, init, init_after, move, trust
 from keyquorum.plans.epochs import orders
 from keyquorum.plans.epochs.recover import helpers_of
 from keyquorum.plans.epochs.refresh import check_members
+from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.pool_jobs import check_fill
@@ -369,6 +372,44 @@ def recover(
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     found = results[party]
     return RecoverResult(party, found["keys"], found["epoch"], found["name"], [RunReport.from_json(r["report"]) for r in results])
+
+
+@dataclass(frozen=True)
+class ReshareResult:
+    """Keys that were passed on: number and name of the new epoch, names of the keys, bytes of old shares that an old member erased, and the cost at each party, old members first."""
+
+    epoch: int
+    name: str
+    keys: list[str]
+    bytes_erased: int
+    reports: list[RunReport]
+
+
+@checked
+def reshare_job(old: Committee | PathLike, new: Committee | PathLike, dealers: Sequence[int] | None = None) -> Json:
+    """The job of :func:`reshare` as plain data. Old members that take part start it with the folder of their committee, and new ones with theirs."""
+    between = bridge(as_committee(old), as_committee(new), dealers)
+    return {"kind": "reshare", **bridge_job(*between.sides, between.numbers)}
+
+
+@checked
+def reshare(
+    old: Committee | PathLike,
+    new: Committee | PathLike,
+    dealers: Sequence[int] | None = None,
+    progress: Progress | None = None,
+    io_timeout: float = 120.0,
+) -> ReshareResult:
+    """Passes all keys of a committee on to a new one without any, which may have another protocol and other members (:func:`init` with ``after``), among all parties of this host, each a process of its own,
+    over TLS. Keys, public files and ciphertexts stay as they are, and the secrets are nowhere. The old members erase their shares. ``dealers``: the old members that take part, by default all; absent ones keep
+    their old shares.
+
+    Raises ParameterError for committees for malicious parties or with MACs, keys that the new committee cannot hold, and too few dealers; CommitteeError for committees that share an identity or an address;
+    KeyFileError where there is no key, or the new committee has one; EpochError where a change is unfinished."""
+    between = bridge(as_committee(old), as_committee(new), dealers)
+    results = run_processes(between, reshare_job(*between.sides, between.numbers), progress, io_timeout=io_timeout)
+    first = results[0]
+    return ReshareResult(first["epoch"], first["name"], first["keys"], first["bytes_erased"], [RunReport.from_json(r["report"]) for r in results])
 
 
 @checked
@@ -762,6 +803,7 @@ __all__ = [
     "KeyQuorumError",
     "KeyRequest",
     "KeygenResult",
+    "MovedError",
     "MpSpdz",
     "Needs",
     "Noise",
@@ -789,6 +831,7 @@ __all__ = [
     "ProveResult",
     "RecoverResult",
     "RefreshResult",
+    "ReshareResult",
     "ResourceError",
     "RunReport",
     "SealDecrypted",
@@ -825,6 +868,7 @@ __all__ = [
     "galois_elements",
     "in_process_committee",
     "init",
+    "init_after",
     "keygen",
     "keygen_in_process",
     "keygen_job",
@@ -844,6 +888,8 @@ __all__ = [
     "recover_job",
     "refresh_shares",
     "refresh_shares_job",
+    "reshare",
+    "reshare_job",
     "run",
     "run_party",
     "share",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,10 +35,19 @@ def register(app: typer.Typer) -> None:
 
 def init(
     folder: Folder,
-    parties: Annotated[int, typer.Option("--parties", "-N", help="Number of parties.")] = 3,
+    parties: Annotated[
+        int | None, typer.Option("--parties", "-N", help="Number of parties; default: 3, or that of --after.", show_default=False)
+    ] = None,
     protocol: Annotated[
-        str, typer.Option("--protocol", "-E", help=f"One of {names(COMMITTEES)}.", autocompletion=completion.protocols)
-    ] = DEFAULT_COMMITTEE,
+        str | None,
+        typer.Option(
+            "--protocol",
+            "-E",
+            help=f"One of {names(COMMITTEES)}; default: {DEFAULT_COMMITTEE}, or that of --after.",
+            autocompletion=completion.protocols,
+            show_default=False,
+        ),
+    ] = None,
     threshold: Annotated[
         int | None, typer.Option("--threshold", "-T", help=f"Corruptions tolerated ({names(COMMITTEES, chooses_threshold=True)}).")
     ] = None,
@@ -55,13 +66,36 @@ def init(
             help=f"Of {names(COMMITTEES, macs=True, last=' and ')}: whether learning parity with noise is assumed; more bytes without it; the same at all parties."
         ),
     ] = True,
+    after: Annotated[
+        Path | None,
+        typer.Option(
+            help="A committee whose keys are to be passed on to this one with keyquorum reshare: its protocol, size and hosts are taken over.",
+            show_default=False,
+        ),
+    ] = None,
+    replace: Annotated[
+        list[str] | None,
+        typer.Option(help="With --after: I=HOST:PORT, another address for party I, or that of a further party; repeat.", show_default=False),
+    ] = None,
 ) -> None:
     """Make a committee: a folder with the parties file and an identity (key, certificate) for each party of this host.
 
     On several hosts: run init on each with the same --host list, --name and its own --me, exchange the fingerprints that it
     prints over a channel you trust, and enter them with keyquorum trust.
     """
-    committee = api.init(folder, parties, protocol, threshold, host or (), me or None, name, openings=openings, base_ot=base_ot, lpn=lpn)
+    if after is None and replace:
+        raise CommitteeError("--replace is for --after: name the addresses of all parties with --host")
+    if after is not None and (host or openings != "direct" or base_ot != NEW_BASE_OT or not lpn):
+        raise CommitteeError(
+            "--after takes hosts over, and makes a committee with the usual openings and base OT: leave out --host, --openings, --base-ot and --no-lpn"
+        )
+    if after is not None:
+        committee = api.init_after(
+            folder, after, _replaced(replace or ()), parties=parties, protocol=protocol, threshold=threshold, me=me or None, name=name
+        )
+    else:
+        size, chosen = 3 if parties is None else parties, protocol or DEFAULT_COMMITTEE
+        committee = api.init(folder, size, chosen, threshold, host or (), me or None, name, openings=openings, base_ot=base_ot, lpn=lpn)
     console.print(f"committee {committee.name}: {committee.size} parties, {committee.protocol} ({committee.capabilities.summary})", markup=False)
     if mac_key.kept(committee, 0) is not None:
         console.print(mac_key.WARNING, markup=False)
@@ -77,6 +111,16 @@ def init(
         "parties": [{"index": p.index, "host": p.host, "port": p.port, "fingerprint": p.fingerprint or None} for p in committee.parties],
         "here": committee.local_parties(),
     })  # fmt: skip
+
+
+def _replaced(texts: Sequence[str]) -> dict[int, str]:
+    found = dict[int, str]()
+    for text in texts:
+        number, separator, place = text.partition("=")
+        if not separator or not number.isdecimal() or int(number) in found:
+            raise CommitteeError(f"--replace {text}: write I=HOST:PORT, once for each party")
+        found[int(number)] = place
+    return found
 
 
 def trust(

@@ -1,4 +1,4 @@
-"""keygen, share, refresh-shares, recover, inspect."""
+"""keygen, share, refresh-shares, recover, reshare, inspect."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def register(app: typer.Typer) -> None:
     app.command("share")(share)
     app.command("refresh-shares")(refresh_shares)
     app.command("recover")(recover)
+    app.command("reshare")(reshare)
     app.command("inspect")(inspect)
 
 
@@ -164,6 +165,34 @@ def recover(
         markup=False,
     )
     emit({"party": party, "keys": result.keys, "epoch": result.epoch, "name": result.name, "costs": costs(result.reports)})
+
+
+def reshare(
+    folder: Annotated[Path, typer.Argument(help="Folder of the committee that has the keys.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="Folder of the committee that gets them: keyquorum init NEW --after OLD.", show_default=False)],
+    dealers: Annotated[
+        str | None, typer.Option(help="Old members that take part, as 0,2,3, when others are lost. By default all.", show_default=False)
+    ] = None,
+    job: JobFile = None,
+) -> None:
+    """Pass all keys of a committee on to a new one, which may have another protocol and other members. Keys, public files and ciphertexts stay; the secrets are nowhere.
+
+    The old members erase their shares, and refuse to use the keys from then on. For committees whose parties follow the protocol. On several hosts start keyquorum party with the job at each old member, with its folder
+    and number there, and at each new one, with its folder and number there. Messages count the parties of both: old members first.
+    """
+    chosen = None if dealers is None else parse_numbers(dealers)
+    if job is not None:
+        hand_over(job, api.reshare_job(folder, new, chosen))
+        return
+    with progress_bars() as report:
+        result = api.reshare(folder, new, chosen, report)
+    print_reports(result.reports)
+    console.print(
+        f"epoch {result.epoch} ({result.name}): {new} has {', '.join(result.keys)}; {result.bytes_erased:,} bytes of old shares erased at each old member",
+        markup=False,
+    )
+    console.print("t + 1 backups of one epoch are the key: destroy those of before", markup=False)
+    emit({"epoch": result.epoch, "name": result.name, "keys": result.keys, "bytes_erased": result.bytes_erased, "costs": costs(result.reports)})
 
 
 def say_shared(folder: Path, key: str, members: int, size: int) -> Json:

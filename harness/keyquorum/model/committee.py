@@ -26,6 +26,8 @@ from .errors import CommitteeError, ParameterError
 from .plain import read_text, toml_loads
 from .protocols import COMMITTEES, PROTOCOLS, Protocol, no_committee
 
+COMMITTEE_FILE = "committee.toml"
+"""File in a committee's folder."""
 MAC_KEY = "mac.key"
 """File in a party's folder."""
 OPENINGS = {
@@ -231,8 +233,17 @@ class Committee:
         """Parties whose identity lies on this host."""
         return [p.index for p in self.parties if self.identity_path(p.index).exists()]
 
+    def started_by(self, index: int) -> tuple[Path, int]:
+        """The folder and the number by which the process of a party is started."""
+        return self.folder, self.number_of(index)
+
     def save(self) -> None:
         """Writes ``committee.toml``."""
+        write_atomically(self.folder / COMMITTEE_FILE, self.text.encode())
+
+    @property
+    def text(self) -> str:
+        """The content of ``committee.toml``."""
         lines = [
             f"name = {json.dumps(self.name)}",
             f"protocol = {json.dumps(self.protocol)}",
@@ -243,16 +254,25 @@ class Committee:
         for p in self.parties:
             lines += ["", "[[party]]", f"index = {p.index}", f"host = {json.dumps(p.host)}", f"port = {p.port}"]
             lines.append(f"fingerprint = {json.dumps(p.fingerprint)}")
-        write_atomically(self.folder / "committee.toml", ("\n".join(lines) + "\n").encode())
+        return "\n".join(lines) + "\n"
 
     @staticmethod
     def load(folder: Path) -> Committee:
         """Reads and checks a committee folder."""
-        path = folder / "committee.toml"
+        path = folder / COMMITTEE_FILE
         if not path.exists():
-            raise CommitteeError(f"{folder}: no committee here (no committee.toml): make one with keyquorum init {shlex.quote(str(folder))}")
+            raise CommitteeError(f"{folder}: no committee here (no {COMMITTEE_FILE}): make one with keyquorum init {shlex.quote(str(folder))}")
         try:
-            data = toml_loads(read_text(path))
+            return Committee.parse(read_text(path), folder)
+        except ValueError as error:
+            raise CommitteeError(f"{path}: not a committee file ({error!r}): restore it, or run keyquorum init") from None
+
+    @staticmethod
+    def parse(text: str, folder: Path) -> Committee:
+        """The committee of the content of a ``committee.toml``, checked. ``folder``: where it is, which begins errors. Raises CommitteeError."""
+        path = folder / COMMITTEE_FILE
+        try:
+            data = toml_loads(text)
             parties = tuple(Party(int(p["index"]), str(p["host"]), int(p["port"]), str(p["fingerprint"])) for p in data.pop("party"))
             committee = Committee(
                 folder, str(data.pop("name")), str(data.pop("protocol")), int(data.pop("threshold")), parties,

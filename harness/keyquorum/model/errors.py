@@ -105,6 +105,10 @@ class EpochError(KeyQuorumError):
     """A change of an epoch is unfinished, out of order or refused, or a file of it is damaged, replayed or contradicts another one."""
 
 
+class MovedError(EpochError):
+    """Another committee holds this key now; the text names it."""
+
+
 class AuditError(KeyQuorumError):
     """The audit log of a served party cannot be opened or written: nothing is answered without it."""
 

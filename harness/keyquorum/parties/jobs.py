@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from keyquorum.model.bridge import bridge_of, is_bridge_job
 from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import check_link
@@ -227,8 +228,9 @@ def _check_more(job: Json, found: Job) -> None:
 
 
 def runs(committee: Committee, job: Json) -> Committee:
-    """The parties that run a job: the whole committee, or the subset that the job names. Raises ParameterError for a subset that is none."""
-    return members_of(committee, job.get(SUBSET))
+    """The parties that run a job: the whole committee, the subset that the job names, or those of a job between two committees. Raises ParameterError for a subset that is none, and
+    CommitteeError for a committee that is neither."""
+    return bridge_of(committee, job) if is_bridge_job(job) else members_of(committee, job.get(SUBSET))
 
 
 def subset_field(parties: Sequence[int] | None) -> Json:

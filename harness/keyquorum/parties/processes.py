@@ -31,10 +31,10 @@ class _Worker:
     """One party process: its events are read by a thread."""
 
     def __init__(
-        self, folder: Path, party: int, job: Json, progress: Progress | None, timeouts: tuple[float, float],
+        self, started: tuple[Path, int, int], job: Json, progress: Progress | None, timeouts: tuple[float, float],
         changed: threading.Event, locks: Sequence[int] = (),
     ):  # fmt: skip
-        self.party = party
+        folder, party, self.party = started  # its number by which it is started, and the one for messages
         self.result: Json | None = None
         self.error: Json | None = None
         self.failed_at = math.inf
@@ -130,7 +130,7 @@ class _Worker:
 
 
 def run_processes(
-    folder: Path,
+    of: Path | Committee,
     job: Json,
     progress: Progress | None = None,
     connect_timeout: float = 30.0,
@@ -138,17 +138,18 @@ def run_processes(
     on_start: Callable[[list[subprocess.Popen[str]]], None] | None = None,
     patience: float = PATIENCE,
 ) -> list[Json]:
-    """Starts one process a party (all identities must be on this host) and returns their results in party order; of a job of a subset, its parties.
+    """Starts one process a party (all identities must be on this host) and returns their results in party order; of a job of a subset, its parties. ``of``: the folder of the committee, or the parties
+    themselves.
 
     Waits at most ``patience`` seconds for another job of the committee, and names it on standard error. ``on_start`` is called with the
     list of processes, for tests that disturb them. Raises :class:`PartyError` with the reason of the first party whose failure no other party
     caused; the others are stopped.
     """
-    committee = runs(Committee.load(folder), job)
+    committee = of if isinstance(of, Committee) else runs(Committee.load(of), job)
     missing = sorted(set(range(committee.size)) - set(committee.local_parties()))
     if missing:
         raise CommitteeError(
-            f"party {committee.number_of(missing[0])} is not on this host: write the job with --job FILE, and run keyquorum party {shlex.quote(str(folder))} INDEX FILE on every host"
+            f"party {committee.number_of(missing[0])} is not on this host: write the job with --job FILE, and run keyquorum party {shlex.quote(str(committee.folder))} INDEX FILE on every host"
         )
     for party in range(committee.size):
         mac_key.check_party(committee, party)
@@ -159,7 +160,8 @@ def run_processes(
         held = [lock.descriptor for lock in locks]
         try:
             for party in range(committee.size):
-                workers.append(_Worker(folder, committee.number_of(party), job, progress if party == 0 else None, timeouts, changed, held))
+                started = (*committee.started_by(party), committee.number_of(party))
+                workers.append(_Worker(started, job, progress if party == 0 else None, timeouts, changed, held))
             if on_start is not None:
                 on_start([w.process for w in workers])
             _wait(workers, changed)

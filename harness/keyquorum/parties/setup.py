@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from itertools import chain
@@ -13,7 +13,7 @@ from random import SystemRandom
 
 from keyquorum import _engine
 from keyquorum.model.arguments import checked
-from keyquorum.model.committee import NEW_BASE_OT, Committee, Party, check_apart, check_name
+from keyquorum.model.committee import NEW_BASE_OT, Committee, Party, check_apart, check_name, place_text
 from keyquorum.model.errors import CommitteeError
 from keyquorum.model.protocols import COMMITTEES, DEFAULT_COMMITTEE, default_threshold, no_committee
 
@@ -118,6 +118,68 @@ def init(
     committee = replace(committee, parties=tuple(members))
     committee.save()
     return committee
+
+
+@checked
+def init_after(
+    folder: PathLike,
+    old: Committee | PathLike,
+    replace: Mapping[int, str] | None = None,
+    *,
+    parties: int | None = None,
+    protocol: str | None = None,
+    threshold: int | None = None,
+    me: Sequence[int] | None = None,
+    name: str | None = None,
+) -> Committee:
+    """Makes the folder of a committee to which another one's keys are to be passed on: :func:`init` with the protocol, the number of parties and the hosts of ``old``. All identities are new.
+
+    A party keeps the host of its number in ``old``, with a port that is higher by the number of parties there, since both roles run at once; where all parties run on this host, free ports.
+    ``replace``: "HOST:PORT" by number of party, for new hosts and further parties. ``me``: default: the parties that are on this host in ``old``; of the new ones those at a loopback address, if all of ``old`` is here.
+    Raises CommitteeError."""
+    before = old if isinstance(old, Committee) else Committee.load(Path(old))
+    chosen = before.protocol if protocol is None else protocol
+    if threshold is None and protocol is None and parties is None:
+        threshold = before.threshold
+    size = parties if parties is not None else max([before.size, *(number + 1 for number in replace or {})])
+    given = {number: address(place) for number, place in (replace or {}).items()}
+    here = before.local_parties()
+    local = len(here) == before.size and all(_is_loopback(p.host) for p in before.parties)
+    free = iter(_free_ports(size)) if local else iter(())
+    places, mine = list[tuple[str, int]](), list[int]()
+    for number in range(size):
+        if number in given:
+            places.append(given[number])
+        elif local:
+            places.append(("127.0.0.1", next(free)))
+        elif number < before.size:
+            places.append(_next_port(before, number))
+        else:
+            raise CommitteeError(f"party {number} is not in {before.folder}: name its address with --replace {number}=HOST:PORT")
+        if (local and _is_loopback(places[-1][0])) or (number in here and number not in given):
+            mine.append(number)
+    if unknown := sorted(set(given) - set(range(size))):
+        raise CommitteeError(f"there is no party {unknown[0]} among {size}: leave out its address, or choose more parties with --parties")
+    if me is None and not mine:
+        raise CommitteeError(f"no party of {before.folder} is on this host: name those of {folder} that are, with --me")
+    return init(folder, size, chosen, threshold, [place_text(*place) for place in places], mine if me is None else me, name)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _next_port(committee: Committee, number: int) -> tuple[str, int]:
+    """Another address at the host of a party, the same whoever computes it."""
+    party = committee.parties[number]
+    if party.port + committee.size > 65535:
+        raise CommitteeError(
+            f"party {number} has port {party.port}, and no higher one is left: name its address with --replace {number}={party.host}:PORT"
+        )
+    return party.host, party.port + committee.size
 
 
 @checked

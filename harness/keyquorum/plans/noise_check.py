@@ -60,7 +60,8 @@ def check_noise(
             )
 
 
-def _failed(folder: Path, info: KeyInfo) -> int:
+def failed_checks(folder: Path, info: KeyInfo) -> int:
+    """How often the check said no under a key, by this party's count. Raises KeyFileError for a damaged one."""
     path = folder / FILE
     if not path.exists():
         return 0
@@ -74,7 +75,8 @@ def _failed(folder: Path, info: KeyInfo) -> int:
     return failed
 
 
-def _write(folder: Path, info: KeyInfo, failed: int) -> None:
+def set_failed_checks(folder: Path, info: KeyInfo, failed: int) -> None:
+    """Sets this party's count."""
     write_atomically(folder / FILE, (json.dumps({"key_id": info.key_id, "failed": failed}) + "\n").encode(), 0o600)
 
 
@@ -89,16 +91,17 @@ def _charged(context: PartyContext, folder: Path, info: KeyInfo) -> Iterator[Non
         except BlockingIOError:
             raise PolicyError(f"{folder}: another check of noise with this key is under way: try again when it ended") from None
         failed = _agreed(context, folder, info)
-        _write(folder, info, failed + 1)
+        set_failed_checks(folder, info, failed + 1)
         yield
-        _write(folder, info, failed)
+        set_failed_checks(folder, info, failed)
     finally:
         os.close(lock)
 
 
 def _agreed(context: PartyContext, folder: Path, info: KeyInfo) -> int:
     counts = [
-        int.from_bytes(said[:COUNT_BYTES], "little") for said in context.session.all_gather(_failed(folder, info).to_bytes(COUNT_BYTES, "little"))
+        int.from_bytes(said[:COUNT_BYTES], "little")
+        for said in context.session.all_gather(failed_checks(folder, info).to_bytes(COUNT_BYTES, "little"))
     ]
     failed = max(counts)
     if failed >= MOST_FAILED:
@@ -110,4 +113,4 @@ def _agreed(context: PartyContext, folder: Path, info: KeyInfo) -> int:
     return failed
 
 
-__all__ = ["FILE", "MOST_FAILED", "check_noise", "refuse_noise_check"]
+__all__ = ["FILE", "MOST_FAILED", "check_noise", "failed_checks", "refuse_noise_check", "set_failed_checks"]

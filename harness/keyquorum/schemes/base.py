@@ -197,8 +197,12 @@ class KeyScheme(ABC, Generic[K, P, R]):
         """The error of a key's decryptions under usual conditions; None for exact schemes."""
         return None
 
-    def start(self, folder: Path, info: K) -> None:
-        """Writes what a party keeps of a new key besides shares and public files, such as an empty count. The default writes nothing."""
+    def start(self, folder: Path, info: K, used: int = 0) -> None:
+        """Writes what a party keeps of a new key besides shares and public files, such as a count, which begins with ``used``. The default writes nothing."""
+
+    def used(self, folder: Path, info: K) -> int:
+        """What a party has counted under a key in what :meth:`start` wrote. Raises KeyFileError for a damaged count."""
+        return 0
 
 
 class Scheme(KeyScheme[K, P, R], Generic[K, P, R, C]):

@@ -24,7 +24,7 @@ from keyquorum.dsl import ShareVector
 from keyquorum.dsl.files.origin import NO_ORIGIN, Origin
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.domains import Domain
-from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError, ProgramError
+from keyquorum.model.errors import KeyFileError, MovedError, ParameterError, PolicyError, ProgramError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.locks import FileLock
 from keyquorum.model.plain import Json, json_loads
@@ -32,7 +32,7 @@ from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs.erasure import erase_folder
-from keyquorum.parties.epochs.record import read_epoch
+from keyquorum.parties.epochs.record import Record, read_epoch
 from keyquorum.schemes import scheme_named
 from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.keys import K, KeyInfo
@@ -41,12 +41,16 @@ METADATA = "key.json"
 
 
 def check_made_by(committee: Committee, info: KeyInfo, folder: Path) -> None:
-    """Refuses a key that another committee made, or holds now."""
+    """Refuses a key that another committee made, or holds now. Raises MovedError where the committee passed the key on."""
     held = holding_of(folder, info)
+    if held.epoch and held.members != committee.digest.hex():
+        here = folder.parent.parent
+        record = Record.load(here, read_epoch(here).name)
+        if record.old["digest"] == committee.digest.hex():
+            raise MovedError(f"{folder}: moved: since epoch {held.epoch} the committee {record.new['name']} holds this key: ask that one")
+        raise KeyFileError(f"{folder}: in epoch {held.epoch} another committee holds this key: take the committee file of that epoch")
     if held.shape != committee.shape:
         raise KeyFileError(f"{folder}: a committee with another protocol or size holds this key")
-    if held.epoch and held.members != committee.digest.hex():
-        raise KeyFileError(f"{folder}: in epoch {held.epoch} another committee holds this key: take the committee file of that epoch")
 
 
 def element_words(protocol: str, domain: str) -> int:

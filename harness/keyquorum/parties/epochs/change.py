@@ -20,7 +20,7 @@ from keyquorum.model.epoch import BACK, ENDED, Stage, Standing, Who
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, json_loads
 
-from .erasure import erase_files, old_files, remove_empty
+from .erasure import erase_files, erase_folder, is_another_key, old_files, remove_empty
 from .lines import journal_label, journal_text, read_journal
 from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, parse_epoch, read_epoch, shares_name, write_epoch
 from .statements import SIGNED, Statements, checked, read_votes, signed, standing_after
@@ -44,6 +44,7 @@ class Change:
         self.standing = Standing()
         if self.me not in record.roles.everybody:
             raise EpochError(f"party {party} takes no part in the change to epoch {record.name}: name a committee that does")
+        self.is_new, self.joins = self.me in record.roles.new, self.me not in record.roles.old
         self._replay()
 
     # -- beginnings ---------------------------------------------------------------------------------------------------
@@ -58,7 +59,12 @@ class Change:
             if under_way.record.data == record.data:
                 return under_way
             Change.refuse_unvoted(committee, party)
-        if (record.number, record.previous) != (here.number + 1, here.name):
+        if committee.parties[party].fingerprint not in record.roles.old:
+            if here.number:
+                raise EpochError(
+                    f"party {party} holds keys in epoch {here.number} already: keys are passed on to a new committee, keyquorum init --after"
+                )
+        elif (record.number, record.previous) != (here.number + 1, here.name):
             raise EpochError(
                 f"party {party} is in epoch {here.number} ({here.name or 'as keygen left it'}), and the change to {record.name} follows epoch {record.number - 1} "
                 f"({record.previous or 'as keygen left it'}): one of the two was restored from a backup, or missed a change: keyquorum epoch commit there"
@@ -83,7 +89,7 @@ class Change:
     def refuse_unvoted(committee: Committee, party: int) -> None:
         """Refuses the unfinished change of this party if its process died before the vote. Raises EpochError if the party voted for it, or leaves by it."""
         under_way = Change.unfinished(committee, party)
-        if under_way is not None and under_way.standing.stage == Stage.WAITING and under_way.me in under_way.record.roles.new:
+        if under_way is not None and under_way.standing.stage == Stage.WAITING and under_way.is_new:
             under_way.refuse()
         elif under_way is not None:
             under_way.check_settled()
@@ -122,13 +128,10 @@ class Change:
 
     @staticmethod
     def current(committee: Committee, party: int) -> Change | None:
-        """The change that led to this party's epoch; of a member that leaves, the newest one."""
+        """The change that led to this party's epoch, or by which it left; None as key generation left it."""
         folder = committee.party_folder(party)
         here = read_epoch(folder)
-        if here.number:
-            return Change(committee, party, Record.load(folder, here.name))
-        change = Change.last(committee, party)
-        return None if change is None or change.me in change.record.roles.new else change
+        return Change(committee, party, Record.load(folder, here.name)) if here.number else None
 
     def _replay(self) -> None:
         path = self.party_folder / JOURNAL
@@ -153,9 +156,9 @@ class Change:
                 self._hear(vote.to_json(), str(votes))
         self._repair_epoch()
         if read_epoch(self.party_folder).name == self.record.name:
-            if self.standing.stage in (Stage.WAITING, Stage.FROZEN):
+            if self.standing.stage == Stage.FROZEN or (self.standing.stage == Stage.WAITING and self.is_new):
                 raise _old_journal(self.party_folder)
-            if self.standing.stage in (Stage.VOTED, Stage.THAWED):
+            if self.standing.stage in (Stage.WAITING, Stage.VOTED, Stage.THAWED):
                 self._sign(replace(self.standing, stage=Stage.COMMITTED))
         if self.standing.stage in BACK:
             self._go_back()
@@ -163,29 +166,27 @@ class Change:
             self._drop()
 
     def _repair_epoch(self) -> None:
-        if self.me not in self.record.roles.new:
-            return
         path = self.party_folder / EPOCH_FILE
         try:
             here = parse_epoch(path) if path.exists() else None
         except EpochError:
             here = None
         committed = self.standing.stage in (Stage.COMMITTED, Stage.ERASED)
-        if committed and (here is None or here.name == self.record.previous):
+        if committed and (here is None or here.name == ("" if self.joins else self.record.previous)):
             votes = self.party_folder / RECORDS / f"{self.record.name}.votes"
             if not self._statements.votes():
                 raise EpochError(f"{votes}: missing, so {path} cannot be made again: copy the votes from another party")
             write_epoch(self.party_folder, self._epoch(self._before()))
-        elif not committed and here is None and self.record.number > 1:
+        elif not committed and here is None and self.record.number > 1 and not self.joins:
             write_epoch(self.party_folder, self._before())
 
     def _epoch(self, before: Epoch) -> Epoch:
         record = self.record
-        return Epoch(record.number, record.name, record.new["digest"], record.keys, before.without_past())
+        return Epoch(record.number, record.name, record.new["digest"], record.keys, None if self.joins else before.without_past())
 
     def _before(self) -> Epoch:
-        """The epoch before this change, by its record. Raises EpochError if the record is missing."""
-        if self.record.number == 1:
+        """The party's epoch before this change, by its record. Raises EpochError if the record is missing."""
+        if self.record.number == 1 or self.joins:
             return Epoch()
         before = Record.load(self.party_folder, self.record.previous)
         return Epoch(before.number, before.name, before.new["digest"], before.keys)
@@ -193,12 +194,13 @@ class Change:
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def folder(self, key: str) -> Path:
-        """The folder for this party's new shares of a key, made if it is missing. Raises EpochError after the vote."""
+        """The folder for this party's new shares of a key, made if it is missing; at a party that joins, also the key's own. Raises EpochError after the vote."""
         if self.standing.stage != Stage.WAITING or key not in self.record.keys:
             raise EpochError(f"shares of {key} after {self.standing.stage}, or of a key that is not in the record: this is a bug, please report it")
         folder = self.party_folder / "keys" / check_name(key, "key name") / shares_name(self.record.name)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        sync_folder(folder.parent)
+        for each in (*((folder.parent.parent, folder.parent) if self.joins else ()), folder):
+            each.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(each.parent)
         return folder
 
     def vote(self) -> None:
@@ -338,7 +340,7 @@ class Change:
 
     def old_files(self) -> list[Path]:
         """Files with this party's shares of the keys that are not of the new epoch; of a member that leaves, all."""
-        keep = frozenset({self.record.name}) if self.me in self.record.roles.new else frozenset[str]()
+        keep = frozenset({self.record.name}) if self.is_new else frozenset[str]()
         keep |= self._kept_later()
         return list(old_files(self.party_folder, self.record.keys, keep))
 
@@ -368,10 +370,10 @@ class Change:
         reached("epoch/votes")
 
     def _commit(self) -> None:
-        """The commit point, for a new member. One that leaves keeps its epoch until it erases."""
+        """The commit point. A member that leaves is in the new epoch as well, whose keys another committee holds."""
         self._keep_votes()
         here = read_epoch(self.party_folder)
-        if self.me in self.record.roles.new and here.name != self.record.name:
+        if here.name != self.record.name:
             write_epoch(self.party_folder, self._epoch(here))
             reached("epoch/switched")
 
@@ -383,9 +385,13 @@ class Change:
             reached("epoch/back")
 
     def _drop(self) -> None:
-        """Erases the shares of the new epoch. Nothing else is touched: the old epoch never stopped."""
+        """Erases the shares of the new epoch; at a party that joins, also what it got of the keys besides. Nothing else is touched: the old epoch never stopped."""
         folders = [self.party_folder / "keys" / key / shares_name(self.record.name) for key in self.record.keys]
         erase_files(path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*")) if path.is_file())
         for folder in folders:
             if folder.is_dir():
                 folder.rmdir()
+        for key, held in self.record.keys.items() if self.joins else ():
+            made = self.party_folder / "keys" / key
+            if made.is_dir() and not is_another_key(made, held):
+                erase_folder(made)

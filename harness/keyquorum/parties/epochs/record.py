@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
-from keyquorum.model.epoch import NAME_DIGITS, Roles, Stage, Who
+from keyquorum.model.epoch import NAME_DIGITS, Roles, Stage
 from keyquorum.model.errors import CommitteeError, EpochError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads, read_text
 
@@ -79,19 +79,19 @@ def read_epoch(party_folder: Path) -> Epoch:
 
 
 def _has_committed(party_folder: Path) -> bool:
-    """Whether a party's journal says that it committed as a new member, and did not go back. Checksums need the party's identity, so the reader that continues a change verifies them."""
+    """Whether a party's journal says that it committed, and did not go back. Checksums need the party's identity, so the reader that continues a change verifies them."""
     path = party_folder / JOURNAL
-    committed: dict[str, Who] = {}
+    committed = set[str]()
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
             entry = json_loads(line.partition(b" ")[2])
             if entry["own"] and entry["said"]["kind"] == Stage.COMMITTED:
-                committed[entry["epoch"]] = entry["said"]["who"]
+                committed.add(entry["epoch"])
             elif entry["own"] and entry["said"]["kind"] == Stage.GONE_BACK:
-                committed.pop(entry["epoch"], None)
+                committed.discard(entry["epoch"])
         except (ValueError, KeyError, TypeError):
             continue  # a torn end, or damage that the other reader reports
-    return any(who in Record.load(party_folder, name).roles.new for name, who in committed.items())
+    return bool(committed)
 
 
 def parse_epoch(path: Path) -> Epoch:
@@ -136,6 +136,18 @@ def committee_json(committee: Committee) -> Json:
     }
 
 
+def origin_text(committee: Committee) -> str:
+    """A committee, for :attr:`Record.origin`."""
+    return f"{committee.name}: {committee.protocol}, {committee.size} parties, threshold {committee.threshold}, {committee.capabilities.adversary}"
+
+
+def origin_of(committee: Committee, party_folder: Path) -> tuple[str, ...]:
+    """The committees that held the keys of a party so far, this one last. Raises EpochError."""
+    here = read_epoch(party_folder)
+    before = Record.load(party_folder, here.name).origin if here.number else ()
+    return before or (origin_text(committee),)
+
+
 def _check_committee(data: Json) -> None:
     proper = isinstance(data["name"], str) and isinstance(data["protocol"], str) and is_count(data["threshold"], 1) and is_hex(data["digest"], 64)
     parties = data["parties"]
@@ -147,8 +159,8 @@ def _check_committee(data: Json) -> None:
 class Record:
     """The public record of a change, the same bytes at all participants.
 
-    ``previous``: name of the epoch before, empty for epoch 0; ``old``, ``new``: the committees (:func:`committee_json`); ``keys``: of each key how it is held afterwards; ``counts``: of keys whose
-    decryptions are counted, from where the new epoch goes on; ``dealers``: parties of the old committee that passed shares on; ``checks``: what was verified; ``origin``: every committee so far."""
+    ``previous``: name of the epoch before, empty for epoch 0; ``old``, ``new``: the committees (:func:`committee_json`); ``keys``: of each key how it is held afterwards; ``counts``: from where the new
+    members go on, by ``KEY/WHAT``; ``dealers``: members of the old committee that passed shares on; ``checks``: what was verified; ``origin``: every committee so far (:func:`origin_text`)."""
 
     name: str
     number: int

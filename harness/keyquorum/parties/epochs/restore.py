@@ -32,7 +32,8 @@ def public_records(committee: Committee, party: int) -> list[str]:
     if not here.number:
         return []
     record = Record.load(folder, here.name)
-    before = [Record.load(folder, record.previous)] if record.number > 1 else []
+    was_here = committee.parties[party].fingerprint in record.roles.old
+    before = [Record.load(folder, record.previous)] if record.number > 1 and was_here else []
     return [each.data.decode() for each in (*before, record)]
 
 
@@ -44,7 +45,7 @@ def restore(committee: Committee, party: int, records: Sequence[str], shown: Map
     record = parsed[-1]
     if record.new["digest"] != committee.digest.hex() or me not in record.roles.new:
         raise EpochError(f"the record of epoch {record.name} is of another committee: take the committee file of that epoch")
-    if [before.name for before in parsed[:-1]] != ([record.previous] if record.previous else []):
+    if [before.name for before in parsed[:-1]] != ([record.previous] if record.previous and me in record.roles.old else []):
         raise EpochError(f"the records that the helpers sent do not lead to epoch {record.name}: run the same version everywhere")
     statements = _heard(record, shown, me)
     votes = statements.votes()

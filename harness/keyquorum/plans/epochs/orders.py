@@ -142,7 +142,7 @@ def commit(committee: Committee, files: Sequence[Path] = (), output: Path | None
     A party that did not vote refuses: its process has ended, and with it what makes the new shares."""
 
     def step(change: Change) -> None:
-        if change.standing.stage == Stage.WAITING and change.me in change.record.roles.new:
+        if change.standing.stage == Stage.WAITING and change.is_new:
             change.refuse()
 
     with orders_alone(committee, "epoch commit"):
@@ -182,7 +182,7 @@ def _erase(committee: Committee, files: Sequence[Path]) -> list[Json]:
         party = next(p.index for p in committee.parties if p.fingerprint == change.me)
         try:
             change.check_erasable()
-            drop_pools(committee, party, leaves=change.me not in change.record.roles.new)
+            drop_pools(committee, party, leaves=not change.is_new)
             found.append({"party": _number(committee, change.me), "epoch": change.record.name, "bytes": change.erase()})
         except (EpochError, PoolError) as error:
             errors.append(error)

@@ -58,7 +58,7 @@ def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], f
     _refuse_more(info, runs)
 
     def counted() -> None:
-        write_atomically(folder / FILE, (json.dumps({"key_id": info.key_id, "runs": runs + 1}) + "\n").encode(), 0o600)
+        set_proofs(folder, info, runs + 1)
         reached("prove/counted")
 
     scheme_of(info).prove_fit(context, info, shares, folder, counted)
@@ -109,4 +109,9 @@ def proofs_run(folder: Path, info: KeyInfo) -> int:
     return int(runs)
 
 
-__all__ = ["FILE", "check_left", "check_prove", "proofs_run", "prove", "prove_job"]
+def set_proofs(folder: Path, info: KeyInfo, runs: int) -> None:
+    """Sets this party's count."""
+    write_atomically(folder / FILE, (json.dumps({"key_id": info.key_id, "runs": runs}) + "\n").encode(), 0o600)
+
+
+__all__ = ["FILE", "check_left", "check_prove", "proofs_run", "prove", "prove_job", "set_proofs"]

@@ -15,17 +15,15 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from math import comb
 from pathlib import Path
 
 from keyquorum._engine import Recovery, ShareFile
-from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
-from keyquorum.model.inspected import sha256_of
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset
@@ -35,19 +33,15 @@ from keyquorum.parties.epochs.erasure import erase_folder
 from keyquorum.parties.epochs.restore import public_records, restore
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
+from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_files
 from keyquorum.plans.epochs.prove import check_left, prove
 from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, held_keys, wipe_bytes
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
 from keyquorum.schemes.holding import Holding
-from keyquorum.schemes.key_folder import MAKING, check_public_file, holds_a_key, load_shares, parse_key, read_vector, write_info
+from keyquorum.schemes.key_folder import MAKING, holds_a_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.quorum_shares import counting_parties, own_shares
-
-PIECE = 1 << 22
-"""Bytes of a public file in one message."""
-MOST_SAID = 1 << 26
-"""Bytes of what a helper says of its keys."""
 
 
 def helpers_of(committee: Committee, lost: int, helpers: Sequence[int] | None = None) -> list[int]:
@@ -139,7 +133,7 @@ class _Run:
                 self._enter(said, shown)
             keys = self._missing(said)
             for key in keys if must_test(self.committee) else ():
-                self._check_testable(key, _parsed(said["keys"][key]["info"]))
+                self._check_testable(key, parsed(said["keys"][key]["info"]))
         with self.context.phase("seeds"):
             tested, threshold = must_test(self.committee), self.committee.threshold
             recovery = Recovery.begin(self.session, self.committee.protocol, (self.lost, self.helpers), tested, threshold, self.context.seed)
@@ -156,7 +150,7 @@ class _Run:
 
     def _exchange(self, said: Json | None) -> tuple[Json, list[bytes], list[Json]]:
         """What the helpers say of their keys and epoch, the same; at the lost party also the statements that each shows, and its counts of decryptions."""
-        stated = self.session.all_gather(b"" if said is None else _digest(said))
+        stated = self.session.all_gather(b"" if said is None else digest_of(said))
         first, expected = self.helpers[0], stated[self.helpers[0]]
         for party in self.helpers:
             if len(expected) != hashlib.sha256().digest_size or stated[party] != expected:
@@ -182,7 +176,7 @@ class _Run:
             found = json_loads(content)
         except ValueError:
             found = None
-        if not isinstance(found, dict) or _digest(found) != expected:
+        if not isinstance(found, dict) or digest_of(found) != expected:
             raise EpochError(f"party {first} sent other keys than it stated: see what became of it, or leave it out with --from")
         if any(set(mine) != set(found["keys"]) for mine in counts):
             raise EpochError("a helper sent counts of other keys than it stated: run the same version everywhere")
@@ -235,7 +229,7 @@ class _Run:
         return list(names)
 
     def _check_there(self, folder: Path, said: Json) -> None:
-        info = _parsed(said["info"])
+        info = parsed(said["info"])
         mine, held = held_keys(self.committee, self.party, "recover")[folder.name]
         if mine.digest != info.digest:
             raise KeyFileError(f"{folder}: another key than that of the helpers: move the folder away, then recover again")
@@ -263,10 +257,7 @@ class _Run:
         info, held = held_keys(self.committee, self.party, "recover")[key]
         with self.context.phase("shares"):
             if self.party == self.helpers[0]:
-                for name in sorted(info.files):
-                    with check_public_file(folder, info, name).open("rb") as file:
-                        while piece := file.read(PIECE):
-                            self.session.send(self.lost, piece)
+                send_files(self.session, self.lost, folder, info)
             if self.party in recovery.senders:
                 self._send_shares(recovery, key, held)
         if must_test(self.committee):
@@ -278,7 +269,7 @@ class _Run:
             secret: list[bytes | bytearray] = []
             try:
                 secret.append(ShareFile.read(str(held.folder(folder) / f"share-{index}.kqs"), held.share_header(self.party, index)))
-                sent = recovery.sent(vector.domain, _label(held, key, index), bytes(secret[0]))
+                sent = recovery.sent(vector.domain, label_of(held, key, index), bytes(secret[0]))
                 message = bytes(sent)
                 secret += [sent, message]
                 self.session.send(self.lost, message)
@@ -299,7 +290,7 @@ class _Run:
 
     def _recover(self, recovery: Recovery, key: str, said: Json, counts: Sequence[int]) -> None:
         """Makes a key's folder from what the helpers send, and moves it to its place."""
-        info, party_folder = _parsed(said["info"]), self.committee.party_folder(self.party)
+        info, party_folder = parsed(said["info"]), self.committee.party_folder(self.party)
         held = _held(self.committee, self.party, key, info)
         used = self._count(info, counts) if info.counted else 0
         making = party_folder / MAKING / key
@@ -308,7 +299,7 @@ class _Run:
         folder.chmod(0o700)
         try:
             with self.context.phase("shares"):
-                self._receive_files(folder, info, said["sizes"])
+                receive_files(self.session, self.helpers[0], folder, info.files, said["sizes"])
                 self._receive_shares(recovery, held, (folder, key), said["origins"])
             if info.counted:
                 set_count(folder, info, used)
@@ -328,24 +319,6 @@ class _Run:
         finally:
             _clear(making)
         reached("recover/published")
-
-    def _receive_files(self, folder: Path, info: KeyInfo, sizes: Mapping[str, int]) -> None:
-        first = self.helpers[0]
-        for name in sorted(info.files):
-            if Path(name).name != name or name.startswith(".") or Path(name).suffix in (".kqs", ".json"):
-                raise KeyFileError(f"party {first} sent a public file {name!r} in the place of a private one: see what became of it")
-            left = sizes[name]
-            with (folder / name).open("xb") as file:
-                while left > 0:
-                    piece = self.session.recv(first, PIECE)
-                    if not piece or len(piece) > left:
-                        raise KeyFileError(f"party {first} sent another length of {name} than it stated: see what became of it")
-                    file.write(piece)
-                    left -= len(piece)
-                file.flush()
-                os.fsync(file.fileno())
-            if sha256_of(folder / name).hex() != info.files[name]:
-                raise KeyFileError(f"party {first} sent another {name} than that of the key: name other helpers first with --from")
 
     def _receive_shares(self, recovery: Recovery, held: Holding, place: tuple[Path, str], origins: Sequence[str]) -> None:
         folder = held.folder(place[0])
@@ -369,40 +342,13 @@ class _Run:
 def _said(committee: Committee, party: int) -> Json:
     """What a helper says of its keys and its epoch: the same at all honest ones."""
     here = read_epoch(committee.party_folder(party))
-    keys = {}
-    for name, (info, held) in held_keys(committee, party, "recover").items():
-        folder, verified = committee.key_folder(party, name), PROTOCOLS[held.protocol].verifies_products
-        keys[name] = {
-            "info": info.to_json(), "holding": held.to_json(), "sizes": {file: check_public_file(folder, info, file).stat().st_size for file in info.files},
-            "origins": [_origin(held, folder, party, index) for index in range(len(held.vectors))] if verified else [],
-        }  # fmt: skip
-    return {"epoch": [here.number, here.name], "records": public_records(committee, party), "keys": keys}
-
-
-def _digest(said: Json) -> bytes:
-    """What helpers state of it. The order of names is left out, which metadata keep."""
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
-
-
-def _origin(held: Holding, key_folder: Path, party: int, index: int) -> str:
-    """The public name of the run that shares are of."""
-    path = held.folder(key_folder) / f"mac-{index}.kqs"
-    if not path.exists():
-        raise KeyFileError(f"{path}: missing: restore it from a backup, with the shares of the same time")
-    return bytes(Origin(ShareFile.read(str(path), {**held.share_header(party, index), "length": 1}))).hex()
+    return {"epoch": [here.number, here.name], "records": public_records(committee, party), "keys": keys_said(committee, party, "recover")}
 
 
 def _counts(committee: Committee, party: int, keys: Json) -> Json:
     """This party's counts of decryptions; None for keys that have none."""
-    infos = {name: _parsed(held["info"]) for name, held in keys.items()}
+    infos = {name: parsed(held["info"]) for name, held in keys.items()}
     return {name: decryptions_used(committee.key_folder(party, name), info) if info.counted else None for name, info in infos.items()}
-
-
-def _parsed(said: Json) -> KeyInfo:
-    try:
-        return parse_key(said)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise KeyFileError(f"the metadata of a key that the helpers sent is not proper ({error}): run the same version everywhere") from None
 
 
 def _held(committee: Committee, party: int, key: str, info: KeyInfo) -> Holding:
@@ -412,10 +358,6 @@ def _held(committee: Committee, party: int, key: str, info: KeyInfo) -> Holding:
     if held.key_id != info.key_id or held.shape != committee.shape or scheme_of(info).vectors_for(info, committee) != held.vectors:
         raise KeyFileError(f"key {key}: the helpers sent a key that this committee does not hold in epoch {held.epoch}: see what became of them")
     return held
-
-
-def _label(held: Holding, key: str, index: int) -> bytes:
-    return f"{held.key_id} {key} {index}".encode()
 
 
 def _clear(making: Path) -> None:

@@ -30,8 +30,9 @@ from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
+from keyquorum.parties.epochs import Change, Epoch, Record, committee_json, read_epoch
 from keyquorum.parties.epochs.exchange import hear_all, show_all
+from keyquorum.parties.epochs.record import origin_of
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.pools import drop_pools
@@ -102,7 +103,7 @@ def _refresh(context: PartyContext) -> Json:
     context.session.compare("keys and epoch of the committee", hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest())
     with context.phase("seeds"):
         zeros: ZeroShares = context.session.zero_shares(committee.protocol, committee.threshold, context.seed)
-    record = _record(committee, held, zeros.name.hex(), here.number + 1, here.name)
+    record = _record(committee, held, here, zeros.name.hex(), origin_of(committee, committee.party_folder(party)))
     change = Change.propose(committee, party, record)
     try:
         with context.phase("new shares", len(held)) as step:
@@ -126,10 +127,10 @@ def _refresh(context: PartyContext) -> Json:
     return {"epoch": record.number, "name": record.name, "keys": sorted(held), "bytes_erased": erased}
 
 
-def settle(context: PartyContext) -> None:
+def settle(context: PartyContext, of: tuple[Committee, int] | None = None) -> None:
     """Takes what any party shows of the changes before, and goes on only if the end of each is settled here: then it stays what it is, whatever becomes of the next one. A wrong statement counts for nothing.
-    Raises EpochError."""
-    changes = Change.recent(context.committee, context.party)
+    ``of``: committee and number of this party, where the session is of more than its committee. Raises EpochError."""
+    changes = Change.recent(*(of or (context.committee, context.party)))
     mine = next((change for change in changes if not change.settled), None)  # there is one at most
     asked = context.session.all_gather(b"" if mine is None else mine.record.name.encode())
     shown = context.session.all_gather(show_all(change for change in changes if change.record.name.encode() in asked))
@@ -142,11 +143,12 @@ def settle(context: PartyContext) -> None:
     mine.check_settled()
 
 
-def _record(committee: Committee, held: Held, name: str, number: int, previous: str) -> Record:
+def _record(committee: Committee, held: Held, here: Epoch, name: str, origin: tuple[str, ...]) -> Record:
+    number, previous = here.number + 1, here.name
     members, said = committee.digest.hex(), committee_json(committee)
     keys = {key: replace(old, epoch=number, sharing=name, members=members).to_json() for key, (_, old) in held.items()}
     checks = () if committee.capabilities.sharing == "additive" else ("seeds compared",)  # a pair has nobody to compare with
-    return Record(name, number, previous, said, said, keys, dealers=(), checks=checks, origin=())
+    return Record(name, number, previous, said, said, keys, dealers=(), checks=checks, origin=origin)
 
 
 def refresh_key(old: Holding, key_folder: Path, new_folder: Path, new: Holding, party: int, zeros: ZeroShares) -> None:

@@ -83,9 +83,9 @@ def _first(key_id: str, dropped: int) -> bytes:
     return _line("", {"key_id": key_id, "dropped": dropped})
 
 
-def start_evaluations(folder: Path, key_id: str) -> None:
-    """Starts the count of a new key."""
-    write_atomically(folder / JOURNAL, _first(key_id, 0), 0o600)
+def start_evaluations(folder: Path, key_id: str, used: int = 0) -> None:
+    """Starts the count of a new key, or at a new party of one with ``used`` evaluations."""
+    write_atomically(folder / JOURNAL, _first(key_id, used), 0o600)
 
 
 def read_journal(path: Path, key_id: str | None = None) -> Counts:

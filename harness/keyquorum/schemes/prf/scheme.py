@@ -12,7 +12,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import KeyScheme
 from keyquorum.schemes.keys import KeyMaterial, Plain, SecretVector
 
-from .evaluations import start_evaluations
+from .evaluations import JOURNAL, read_journal, start_evaluations
 from .inspect import KINDS
 from .key import PRF_SETS, LegendreParameters, PrfKeyInfo, PrfParameters, prf_parameters, sharing_of
 from .keygen import PrfRequest, generate
@@ -61,8 +61,11 @@ class PrfScheme(KeyScheme[PrfKeyInfo, PrfParameters, PrfRequest]):
     def generate(self, context: PartyContext, request: PrfRequest, folder: Path | None = None) -> KeyMaterial[PrfKeyInfo]:
         return generate(context, request)
 
-    def start(self, folder: Path, info: PrfKeyInfo) -> None:
-        start_evaluations(folder, info.key_id)
+    def start(self, folder: Path, info: PrfKeyInfo, used: int = 0) -> None:
+        start_evaluations(folder, info.key_id, used)
+
+    def used(self, folder: Path, info: PrfKeyInfo) -> int:
+        return read_journal(folder / JOURNAL, info.key_id).total
 
     def kinds(self) -> tuple[Kind, ...]:
         return KINDS

@@ -1,0 +1,141 @@
+"""The parties of a resharing: members of an old committee, and all members of the new one, in one session. They send, toss and compare there; nothing is computed on shares of both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .committee import Committee, Party, check_apart
+from .errors import CommitteeError, ParameterError
+from .plain import Json, is_count
+from .subset import SUBSET_PROTOCOL
+
+OLD, NEW, DEALERS = "old", "new", "dealers"
+"""Fields of a job between two committees: the files of both, and the members of the old one that take part."""
+
+
+@dataclass(frozen=True)
+class Bridge(Committee):
+    """Members of an old committee, and the new one. The first parties are members ``numbers`` of ``old``, the others all members of ``new``. A host that is in both committees has a folder, an identity
+    and an address for each, and a process for each. ``home``: the committee by whose folder this process was started."""
+
+    old: Committee | None = None
+    new: Committee | None = None
+    numbers: tuple[int, ...] = ()
+    home: Committee | None = None
+
+    @property
+    def sides(self) -> tuple[Committee, Committee]:
+        """The old and the new committee."""
+        assert self.old is not None and self.new is not None
+        return self.old, self.new
+
+    def place(self, index: int) -> tuple[Committee, int]:
+        """The committee of a party, and its number there."""
+        old, new = self.sides
+        return (old, self.numbers[index]) if index < len(self.numbers) else (new, index - len(self.numbers))
+
+    def title(self, index: int) -> str:
+        """A party for people."""
+        committee, number = self.place(index)
+        return f"party {number} of {committee.name}"
+
+    @property
+    def olds(self) -> range:
+        """The parties of the old committee."""
+        return range(len(self.numbers))
+
+    @property
+    def news(self) -> range:
+        """The parties of the new committee."""
+        return range(len(self.numbers), self.size)
+
+    @property
+    def whole(self) -> Committee:
+        """See :attr:`.Committee.whole`: the committee by whose folder this process was started."""
+        assert self.home is not None
+        return self.home
+
+    @property
+    def digest(self) -> bytes:
+        """See :attr:`.Committee.digest`: of both committees, and the old members that take part."""
+        old, new = self.sides
+        return hashlib.sha256(b"keyquorum bridge v1" + old.digest + new.digest + json.dumps(self.numbers).encode()).digest()
+
+    def entries(self) -> list[tuple[str, str]]:
+        """See :meth:`.Committee.entries`."""
+        old, new = self.sides
+        sides = [(f"{side}.{name}", value) for side, committee in ((OLD, old), (NEW, new)) for name, value in committee.entries()]
+        return [*sides, (DEALERS, json.dumps(self.numbers))]
+
+    def party_folder(self, index: int) -> Path:
+        """See :meth:`.Committee.party_folder`."""
+        committee, number = self.place(index)
+        return committee.party_folder(number)
+
+    def started_by(self, index: int) -> tuple[Path, int]:
+        """See :meth:`.Committee.started_by`."""
+        committee, number = self.place(index)
+        return committee.folder, number
+
+    def index_of(self, number: int) -> int:
+        """The party with this number in the committee by whose folder this process was started. Raises ParameterError for one that takes no part. Messages name parties by their place in the session."""
+        old, new = self.sides
+        if self.whole.digest == new.digest:
+            return len(self.numbers) + new.index_of(number)
+        if old.index_of(number) not in self.numbers:
+            raise ParameterError(f"party {number} is not among the dealers {', '.join(map(str, self.numbers))}: start these, and all new members")
+        return self.numbers.index(number)
+
+
+def bridge_between(old: Committee, new: Committee, numbers: Sequence[int] | None = None, home: Committee | None = None) -> Bridge:
+    """The parties of a resharing. ``numbers``: members of the old committee that take part, by default all. Raises CommitteeError for committees that are one, share an identity or an address, or lack a
+    fingerprint, and ParameterError for numbers that are not members."""
+    chosen = tuple(range(old.size)) if numbers is None else tuple(sorted(numbers))
+    if not chosen or len(set(chosen)) < len(chosen) or not all(0 <= number < old.size for number in chosen):
+        raise ParameterError(f"dealers {', '.join(map(str, chosen))}: name members of {old.name}, of 0 to {old.size - 1}, each once")
+    if old.digest == new.digest:
+        raise CommitteeError(f"{new.folder}: the same committee as {old.folder}: keyquorum refresh-shares makes new shares among the same members")
+    for committee in (old, new):
+        committee.check_complete()
+    known = {party.fingerprint: party.index for party in old.parties}
+    for party in new.parties:
+        if party.fingerprint in known:
+            raise CommitteeError(
+                f"{new.folder}: party {party.index} has the identity of party {known[party.fingerprint]} of {old.name}: a member of both has one for each, make it with keyquorum init"
+            )
+    members = [*(old.parties[number] for number in chosen), *new.parties]
+    check_apart([(p.host, p.port) for p in members], f"{new.folder}: among the old members and the new ones after them, ")
+    parties = tuple(Party(i, p.host, p.port, p.fingerprint) for i, p in enumerate(members))
+    name = f"{old.name} to {new.name}"
+    return Bridge(new.folder, name, SUBSET_PROTOCOL, len(parties) - 1, parties, "direct", new.base_ot, True, old, new, chosen, home or old)
+
+
+def bridge_job(old: Committee, new: Committee, numbers: Sequence[int] | None) -> Json:
+    """The fields of a job between two committees."""
+    return {OLD: old.text, NEW: new.text, DEALERS: list(bridge_between(old, new, numbers).numbers)}
+
+
+def is_bridge_job(job: Json) -> bool:
+    """Whether a job is between two committees."""
+    return OLD in job and NEW in job
+
+
+def bridge_of(committee: Committee, job: Json) -> Bridge:
+    """The parties of a job between two committees, one of which this is; its folder and its addresses count. Raises CommitteeError for another committee, and ParameterError."""
+    if not all(isinstance(job[side], str) for side in (OLD, NEW)) or not isinstance(job.get(DEALERS), list) or not all(map(is_count, job[DEALERS])):
+        raise ParameterError("the job has no files of two committees and no list of dealers: write it again with keyquorum reshare --job")
+    old, new = (Committee.parse(job[side], Path(f"the {side} committee of the job")) for side in (OLD, NEW))
+    if committee.digest not in (old.digest, new.digest):
+        raise CommitteeError(
+            f"{committee.folder}: the job is between {old.name} and {new.name}, and this committee file is neither: take the one that the job was written with"
+        )
+    if committee.digest == old.digest:
+        return bridge_between(committee, new, job[DEALERS], committee)
+    return bridge_between(old, committee, job[DEALERS], committee)
+
+
+__all__ = ["DEALERS", "NEW", "OLD", "Bridge", "bridge_between", "bridge_job", "bridge_of", "is_bridge_job"]

@@ -1,0 +1,99 @@
+"""What a party gets of a key besides shares: metadata, public files, counts. For a party that is recovered, and for one that joins."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from keyquorum._engine import Session, ShareFile
+from keyquorum.dsl.files.origin import Origin
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyFileError
+from keyquorum.model.inspected import sha256_of
+from keyquorum.model.plain import Json
+from keyquorum.model.protocols import PROTOCOLS
+from keyquorum.plans.epochs.refresh import held_keys
+from keyquorum.schemes.holding import Holding
+from keyquorum.schemes.key_folder import check_public_file, parse_key
+from keyquorum.schemes.keys import KeyInfo
+
+PIECE = 1 << 22
+"""Bytes of a public file in one message."""
+MOST_SAID = 1 << 26
+"""Bytes of what a member says of its keys, and of a message with shares of a vector."""
+
+
+def keys_said(committee: Committee, party: int, work: str) -> Json:
+    """What a member says of its keys, by name: the same at all honest ones."""
+    keys = {}
+    for name, (info, held) in held_keys(committee, party, work).items():
+        folder, verified = committee.key_folder(party, name), PROTOCOLS[held.protocol].verifies_products
+        keys[name] = {
+            "info": info.to_json(), "holding": held.to_json(), "sizes": {file: check_public_file(folder, info, file).stat().st_size for file in info.files},
+            "origins": [_origin(held, folder, party, index) for index in range(len(held.vectors))] if verified else [],
+        }  # fmt: skip
+    return keys
+
+
+def digest_of(said: Json) -> bytes:
+    """What members state of it. The order of names is left out, which metadata keep."""
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
+
+
+def _origin(held: Holding, key_folder: Path, party: int, index: int) -> str:
+    """The public name of the run that shares are of."""
+    path = held.folder(key_folder) / f"mac-{index}.kqs"
+    if not path.exists():
+        raise KeyFileError(f"{path}: missing: restore it from a backup, with the shares of the same time")
+    return bytes(Origin(ShareFile.read(str(path), {**held.share_header(party, index), "length": 1}))).hex()
+
+
+def parsed(said: Json) -> KeyInfo:
+    """The metadata of a key that members sent. Raises KeyFileError."""
+    try:
+        return parse_key(said)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise KeyFileError(f"the metadata of a key that the other members sent is not proper ({error}): run the same version everywhere") from None
+
+
+def label_of(held: Holding, key: str, index: int) -> bytes:
+    """A name of a vector of a key, never the same for two."""
+    return f"{held.key_id} {key} {index}".encode()
+
+
+def send_file(session: Session, to: int, path: Path) -> None:
+    """Sends a public file in pieces."""
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            session.send(to, piece)
+
+
+def send_files(session: Session, to: int, folder: Path, info: KeyInfo) -> None:
+    """Sends the public files of a key, each checked against the metadata before."""
+    for name in sorted(info.files):
+        send_file(session, to, check_public_file(folder, info, name))
+
+
+def receive_files(session: Session, sender: int, folder: Path, files: Mapping[str, str], sizes: Mapping[str, int]) -> None:
+    """Writes the public files of a key that another member sends; ``files``: SHA-256 of each, in hexadecimal digits. Raises KeyFileError."""
+    for name in sorted(files):
+        if Path(name).name != name or name.startswith(".") or Path(name).suffix in (".kqs", ".json"):
+            raise KeyFileError(f"party {sender} sent a public file {name!r} in the place of a private one: see what became of it")
+        left = sizes[name]
+        with (folder / name).open("xb") as file:
+            while left > 0:
+                piece = session.recv(sender, PIECE)
+                if not piece or len(piece) > left:
+                    raise KeyFileError(f"party {sender} sent another length of {name} than it stated: see what became of it")
+                file.write(piece)
+                left -= len(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        if sha256_of(folder / name).hex() != files[name]:
+            raise KeyFileError(f"party {sender} sent another {name} than that of the key: name other parties first with --from or --dealers")
+
+
+__all__ = ["MOST_SAID", "digest_of", "keys_said", "label_of", "parsed", "receive_files", "send_file", "send_files"]

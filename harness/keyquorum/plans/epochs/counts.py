@@ -1,0 +1,55 @@
+"""What the parties of a key have counted: decryptions, checks of noise that said no, tests of shares, evaluations. New members go on from the largest counts of the old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import PolicyError
+from keyquorum.model.plain import is_count
+from keyquorum.plans.epochs.prove import proofs_run, set_proofs
+from keyquorum.plans.noise_check import failed_checks, set_failed_checks
+from keyquorum.schemes import scheme_of
+from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
+from keyquorum.schemes.keys import KeyInfo
+
+DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS = "decryptions", "refusals", "proofs", "evaluations"
+Counts = dict[str, int]
+"""Counts of a key at a party, by what is counted. All are there, so that parties can compare."""
+
+
+def counts_of(folder: Path, info: KeyInfo) -> Counts:
+    """This party's counts of a key. Raises KeyFileError for missing or damaged ones."""
+    return {
+        DECRYPTIONS: decryptions_used(folder, info) if info.counted else 0,
+        REFUSALS: failed_checks(folder, info),
+        PROOFS: proofs_run(folder, info),
+        EVALUATIONS: scheme_of(info).used(folder, info),
+    }
+
+
+def start_counts(folder: Path, info: KeyInfo, counts: Mapping[str, int]) -> None:
+    """Writes what a new member keeps of a key, with the counts of the others."""
+    if info.counted:
+        set_count(folder, info, counts[DECRYPTIONS])
+    if counts[REFUSALS]:
+        set_failed_checks(folder, info, counts[REFUSALS])
+    if counts[PROOFS]:
+        set_proofs(folder, info, counts[PROOFS])
+    scheme_of(info).start(folder, info, counts[EVALUATIONS])
+
+
+def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object]) -> Counts:
+    """The counts from which new members go on: the largest ones. ``said``: of members by number, as they sent them. Raises PolicyError for what is no count, and for decryptions that no other member confirms."""
+    for party, counts in said.items():
+        proper = isinstance(counts, dict) and counts.keys() == {DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS} and all(map(is_count, counts.values()))
+        if not proper:
+            raise PolicyError(f"party {party} sent something that is not counts of key {info.key_id}: run the same version everywhere")
+    all_counts: dict[int, Counts] = {party: dict(counts) for party, counts in said.items() if isinstance(counts, dict)}
+    found = {what: max(counts[what] for counts in all_counts.values()) for what in (DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS)}
+    used = [all_counts[party][DECRYPTIONS] if party in all_counts else 0 for party in range(committee.size)]
+    return {**found, DECRYPTIONS: agreed_count(used, committee.threshold, 0, info)}
+
+
+__all__ = ["Counts", "agreed_counts", "counts_of", "start_counts"]
