@@ -536,8 +536,10 @@ def epoch_commit(committee: Committee | PathLike, files: Sequence[PathLike] = ()
 
 
 @checked
-def epoch_give_up(committee: Committee | PathLike, lost: Sequence[int], files: Sequence[PathLike] = (), output: PathLike | None = None) -> list[Json]:
-    """Gives an unfinished change up at the parties of this host, since the parties ``lost`` never return; as :func:`epoch_commit`. Raises EpochError where the rules forbid it."""
+def epoch_give_up(
+    committee: Committee | PathLike, lost: Sequence[int | str], files: Sequence[PathLike] = (), output: PathLike | None = None
+) -> list[Json]:
+    """Gives an unfinished change up at the parties of this host, since the parties ``lost`` never return (numbers; of members of another committee the first 16 digits of their fingerprints); as :func:`epoch_commit`. Raises EpochError where the rules forbid it."""
     return orders.give_up(as_committee(committee), lost, [Path(f) for f in files], None if output is None else Path(output))
 
 

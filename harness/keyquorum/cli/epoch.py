@@ -9,7 +9,6 @@ import typer
 
 from keyquorum import api
 from keyquorum.model.plain import Json
-from keyquorum.model.subset import parse_numbers
 from keyquorum.schemes.base import FIT_RUNS
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
@@ -25,7 +24,12 @@ From = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="File for the statements of this host's parties, for --from elsewhere.", show_default=False)
 ]
-Lost = Annotated[str, typer.Option("--lost", help="Parties that never return, as 2 or 1,2.", show_default=False)]
+Lost = Annotated[
+    str,
+    typer.Option(
+        "--lost", help="Parties that never return, as 2 or 1,2; members of another committee by 16 digits of their fingerprints.", show_default=False
+    ),
+]
 
 app = App(help="Epochs of a committee: a sharing of each of its keys, until its shares are erased.", no_args_is_help=True)
 
@@ -77,7 +81,7 @@ def give_up(folder: Folder, lost: Lost, brought: From = None, output: Output = N
 
     A party that has voted freezes: it signs that it does not commit alone. When all but the lost ones are frozen, the new shares are erased, and the old epoch goes on.
     """
-    _say(api.epoch_give_up(folder, parse_numbers(lost), brought or (), output))
+    _say(api.epoch_give_up(folder, [int(each) if each.isdecimal() and len(each) < 16 else each for each in lost.split(",")], brought or (), output))
 
 
 @app.command("erase")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import is_count, is_hex
@@ -10,7 +13,7 @@ from keyquorum.plans.noise_check import FILE, MOST_FAILED
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import FIT_RUNS
 from keyquorum.schemes.counts import decryptions_used
-from keyquorum.schemes.holding import shares_in
+from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import METADATA, check_public_file, holds_a_key, load_key, parse_key
 from keyquorum.schemes.keys import KeyInfo
 
@@ -22,6 +25,13 @@ def _key_lines(info: KeyInfo) -> list[str]:
     return [first, f"made by {info.parties} parties, {info.protocol}, threshold {info.threshold}{scheme_of(info).texts.noise(info)}", *more]
 
 
+def _held_lines(path: Path, info: KeyInfo) -> Iterator[str]:
+    """Who holds a key that was passed on."""
+    held = holding_of(path, info)
+    if held.epoch and held.shape != info.shape:
+        yield f"held by {held.parties} parties, {held.protocol}, threshold {held.threshold}, since epoch {held.epoch} or before"
+
+
 def _key_details(info: KeyInfo) -> dict[str, object]:
     return {"key_id": info.key_id, "scheme": info.parameters.scheme, "parameters": info.parameters.name, "files": info.files}
 
@@ -30,7 +40,7 @@ def _key_folder(candidate: Candidate) -> Report:
     path = candidate.path
     info = load_key(path)
     scheme = scheme_of(info)
-    lines = [*_key_lines(info), *scheme.texts.state(path, info)]
+    lines = [*_key_lines(info), *_held_lines(path, info), *scheme.texts.state(path, info)]
     shares = shares_in(path)
     whole = (shares / "share-0.kqs").exists()
     for i, (name, digest) in enumerate(info.files.items()):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyFileError, KeyQuorumError
+from keyquorum.model.errors import KeyFileError, KeyQuorumError, MovedError
 from keyquorum.parties.doctor import Finding
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import EXACT
@@ -50,6 +50,8 @@ def examine_keys(committee: Committee, parties: Sequence[int]) -> Iterator[Findi
                 if reason:
                     raise KeyFileError(f"nothing that is encrypted under it can be decrypted: {reason}")
                 yield Finding(True, f"party {party}: key {folder.name} ({info.key_id}): {found}")
+            except MovedError as moved:
+                yield Finding(True, f"party {party}: key {folder.name}: {moved}")
             except (KeyQuorumError, EngineError, OSError) as error:
                 yield Finding(False, f"party {party}: key {folder.name}: {error}")
         yield from _pools(committee, party)

@@ -10,10 +10,11 @@ from keyquorum.model.epoch import BACK, DECIDED, Stage, Who
 from keyquorum.model.errors import EpochError, KeyQuorumError, PoolError
 from keyquorum.model.plain import Json
 from keyquorum.parties.doctor import Finding
-from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
+from keyquorum.parties.epochs import JOURNAL, Change, Epoch, Record, read_epoch
 from keyquorum.parties.epochs.erasure import is_another_key, unerased
 from keyquorum.parties.epochs.exchange import hear_all, show_all
 from keyquorum.parties.epochs.lines import read_journal
+from keyquorum.parties.epochs.record import origin_of
 from keyquorum.plans.epochs.alone import orders_alone
 from keyquorum.plans.pools import drop_pools, old_pools
 from keyquorum.schemes.key_folder import holds_a_key
@@ -31,7 +32,7 @@ def _lines(committee: Committee, party: int) -> list[Json]:
 def status(committee: Committee, party: int) -> Json:
     """The epoch of a party of this host: ``number``, ``epoch``, ``keys`` (of every key the epoch's name, empty where key generation left it), ``unfinished`` (None, or stage and what is missing),
     ``unerased`` (files with shares of other epochs, and ages in seconds), ``old_pools`` (folders of pools of other epochs), ``backups_before`` (when this party had erased the shares of the epoch
-    before: backups of before hold them, and must be gone; empty until then), ``went_back`` (epochs from which it went back, and to which it may come forward), ``contradictions`` (a line for each
+    before: backups of before hold them, and must be gone; empty until then), ``moved_to`` (the committee to which the keys were passed on; empty if they are here), ``went_back`` (epochs from which it went back, and to which it may come forward), ``contradictions`` (a line for each
     party that signed what excludes each other). Raises EpochError."""
     folder = committee.party_folder(party)
     here, changes = read_epoch(folder), Change.recent(committee, party)
@@ -51,17 +52,33 @@ def status(committee: Committee, party: int) -> Json:
     return {
         "party": party, "number": here.number, "epoch": here.name, "keys": keys, "unfinished": unfinished,
         "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "old_pools": [str(path) for path in old_pools(committee, party)],
-        "backups_before": erased[-1] if erased else "",
+        "backups_before": erased[-1] if erased else "", "moved_to": _moved_to(committee, folder, here),
         "went_back": [change.record.name for change in changes if change.standing.stage == Stage.GONE_BACK and not change.settled],
         "contradictions": [line for change in changes for line in change.contradictions()],
     }  # fmt: skip
+
+
+def _moved_to(committee: Committee, folder: Path, here: Epoch) -> str:
+    record = Record.load(folder, here.name) if here.number else None
+    return "" if record is None or record.new["digest"] == committee.digest.hex() else str(record.new["name"])
+
+
+def origin_lines(committee: Committee, party: int) -> Iterator[str]:
+    """Which committees held the keys of a party before, for people; none where no other one did. Raises EpochError."""
+    said = origin_of(committee, committee.party_folder(party))
+    for number, text in enumerate(said) if len(said) > 1 else ():
+        yield f"party {party}: keys were {'made by' if number == 0 else 'passed on to'} {text}"
+    if any(text.endswith("semi-honest") for text in said[:-1]):
+        yield f"party {party}: correct: assumed: nothing shows that a committee before passed on the right shares (keyquorum epoch prove tests keys for SEAL)"
 
 
 def status_lines(found: Json) -> Iterator[str]:
     """A status for people."""
     who = f"party {found['party']}"
     yield f"{who}: epoch {found['number']}" + (f", {found['epoch']}" if found["epoch"] else ", as key generation left it")
-    for name, sharing in found["keys"].items():
+    if found["moved_to"]:
+        yield f"{who}: moved: the committee {found['moved_to']} holds the keys since"
+    for name, sharing in found["keys"].items() if not found["moved_to"] else ():
         yield f"{who}: key {name}: " + (f"shares of epoch {sharing}" if sharing else "shares as key generation left them")
     if found["unfinished"] is not None:
         change = found["unfinished"]
@@ -149,10 +166,25 @@ def commit(committee: Committee, files: Sequence[Path] = (), output: Path | None
         return _carry_out(committee, files, output, step)
 
 
-def give_up(committee: Committee, lost: Sequence[int], files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:
+def _named(committee: Committee, lost: Sequence[int | str]) -> frozenset[Who]:
+    """Parties of the committee by number, and participants of open changes by 16 digits or more of their fingerprints, as :func:`status` shows those of another committee."""
+    known = {who for change in _open(committee) for who in change.record.roles.everybody}
+    found = set[Who]()
+    for each in lost:
+        if isinstance(each, int):
+            found.add(committee.parties[committee.index_of(each)].fingerprint)
+            continue
+        meant = [who for who in known if len(each) >= 16 and who.startswith(each)]
+        if len(meant) != 1:
+            raise EpochError(f"--lost {each}: give the number of a party, or 16 digits or more of the fingerprint of a member of the other committee")
+        found.update(meant)
+    return frozenset(found)
+
+
+def give_up(committee: Committee, lost: Sequence[int | str], files: Sequence[Path] = (), output: Path | None = None) -> list[Json]:
     """Freezes the parties of this host, since ``lost`` never return; once more when more are lost. When all others are frozen, the change is given up. Raises EpochError where the rules forbid it,
     and what :func:`commit` raises."""
-    named = frozenset(committee.parties[committee.index_of(number)].fingerprint for number in lost)
+    named = _named(committee, lost)
 
     def step(change: Change) -> None:
         frozen = change.standing.stage == Stage.FROZEN and not named <= change.standing.lost
@@ -202,6 +234,7 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
             continue
         first, *rest = status_lines(found)
         yield Finding(True, first)
+        yield from (Finding(True, line) for line in (*(line for line in rest if "moved:" in line), *origin_lines(committee, party)))
         yield from (Finding(False, line) for line in rest if any(word in line for word in ("UNFINISHED", "WENT BACK", "NOT ERASED", "CORRUPT")))
         other = seen.setdefault(found["epoch"], party)
         if len(seen) > 1 and other == party:

@@ -1,0 +1,295 @@
+"""Resharing: all pairs of protocols whose parties follow them, every kind of key, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum._engine import EngineError
+from keyquorum.fhe.fhew import FHEW_SETS
+from keyquorum.fhe.lwe import TFHE_SETS
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import CommitteeError, KeyFileError, KeyQuorumError, MovedError, ParameterError
+from keyquorum.model.protocols import COMMITTEES
+from keyquorum.parties.epochs import Record, read_epoch
+from keyquorum.parties.jobs import check_alone
+from keyquorum.plans.epochs.orders import examine_epochs, status
+from keyquorum.plans.epochs.reshare import bridge
+from keyquorum.plans.examine import examine_keys
+from keyquorum.schemes.key_folder import check_made_by, load_key
+from keyquorum.schemes.seal.key import load_seal_key
+
+from tests.commands import command
+from tests.plans.test_own_primes import created
+from tests.plans.test_refresh import public_files, refreshed, run, with_keys
+from tests.schemes import test_fhew, test_tfhe
+
+from .reshared import has_any, reshared, secrets_of, share_bytes
+
+SIZES = {"ring": 3, "rep-field": 3, "shamir": 5, "semi": 3, "semi2k": 2}
+
+
+@pytest.fixture(autouse=True)
+def _without_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)
+
+
+def chain(count: int) -> list[int]:
+    """Numbers below ``count`` in an order in which every ordered pair, also of one number twice, follows one another once (de Bruijn)."""
+    found = [number for first in range(count) for number in (first, *(each for second in range(first + 1, count) for each in (first, second)))]
+    return [*found, found[0]]
+
+
+def test_all_pairs_are_of_the_protocols_that_follow() -> None:
+    follow = {p.name for p in COMMITTEES.values() if p.adversary == "semi-honest"}
+    assert follow == set(SIZES)
+    order = chain(len(SIZES))
+    assert {(a, b) for a, b in pairwise(order)} == {(a, b) for a in range(5) for b in range(5)} and len(order) == 26
+
+
+def test_all_pairs_of_protocols(tmp_path: Path) -> None:
+    """One key goes through all 25 pairs: its secret and its public files stay, old members have no share any more, and refuse the key by the name of the next committee."""
+    names = list(SIZES)
+    order = [names[number] for number in chain(len(names))]
+    old = with_keys(tmp_path, order[0], SIZES[order[0]], ["lwe53-p16"])
+    truth, public = secrets_of(old), public_files(old)
+    for number, protocol in enumerate(order[1:], 1):
+        shares = share_bytes(old)
+        new = api.init_after(tmp_path / f"after-{number}", old, protocol=protocol, parties=SIZES[protocol])
+        done = reshared(old, new)
+        assert {result["epoch"] for result, _ in done} == {number} and done[0][0]["keys"] == ["key"]
+        assert (secrets_of(new), public_files(new)) == (truth, public), (old.protocol, protocol)
+        assert not has_any(old.folder, shares) and not has_any(new.folder, shares)
+        with pytest.raises(MovedError, match=f"moved: since epoch {number} the committee after-{number} holds this key"):
+            check_made_by(old, load_key(old.key_folder(1, "key")), old.key_folder(1, "key"))
+        old = new
+    record = Record.load(old.party_folder(0), read_epoch(old.party_folder(0)).name)
+    assert (
+        len(record.origin) == 26
+        and record.origin[0] == "committee: ring, 3 parties, threshold 1, semi-honest"
+        and record.origin[-1].startswith("after-25: ring")
+    )
+    assert all(finding.ok for finding in (*examine_keys(old, range(3)), *examine_epochs(old, range(3))))
+    assert refreshed(old)["epoch"] == 26 and secrets_of(old) == truth
+    assert Record.load(old.party_folder(0), read_epoch(old.party_folder(0)).name).origin == record.origin, "a refresh keeps the origin"
+
+
+KINDS = [
+    ("rep-field", 3, ["ring", "rep-field"], ["lwe64-p2", "prf-aes128", "prf-legendre127", "tfhe-tiny"]),
+    ("semi", 2, ["ring", "semi2k"], ["lwe64-p2", "prf-aes128", "tfhe-tiny"]),
+    ("rep-field", 3, ["shamir", "semi"], ["fhew-tiny"]),
+]
+
+
+@pytest.mark.parametrize(("protocol", "parties", "others", "names"), KINDS, ids=lambda case: str(case))
+def test_every_kind_of_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, parties: int, others: list[str], names: list[str]) -> None:
+    monkeypatch.setitem(TFHE_SETS, test_tfhe.TINY.name, test_tfhe.TINY)
+    monkeypatch.setitem(FHEW_SETS, test_fhew.TINY.name, test_fhew.TINY)
+    old = with_keys(tmp_path, protocol, parties, names)
+    keys = ["key", *(f"key{number}" for number in range(1, len(names)))]
+    truth = {key: (secrets_of(old, key), public_files(old, key)) for key in keys}
+    for other in others:
+        new = api.init_after(tmp_path / other, old, protocol=other, parties=SIZES[other])
+        reshared(old, new)
+        assert {key: (secrets_of(new, key), public_files(new, key)) for key in keys} == truth
+        assert all(finding.ok for finding in examine_keys(new, range(new.size)))
+        assert not list(new.folder.rglob("making"))
+        old = new
+
+
+def test_an_old_ciphertext_is_decrypted_by_the_new_committee(tmp_path: Path) -> None:
+    """The commands, with stock SEAL. The first member of the old committee is lost; the files of one that takes part show what happened."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    api.init(old, 3, "rep-field")
+    api.keygen(old, "key", created("bfv", 1024, [36, 37], 12289, "none"), relin=False)
+    api.encrypt(old, "key", np.arange(100), tmp_path / "0.ct")
+    said = command(tmp_path, "init", new, "--after", old, "--protocol", "shamir", "--parties", 5, "--replace", "4=127.0.0.1:7999")
+    assert said.returncode == 0 and "127.0.0.1:7999" in said.stdout + said.stderr, said.stderr
+    done = command(tmp_path, "reshare", old, new, "--dealers", "1,2")
+    assert done.returncode == 0, done.stderr
+    assert f"epoch 1 ({read_epoch(new / 'party-0').name}): {new} has key" in done.stdout + done.stderr
+    [output] = api.decrypt(new, "key", [tmp_path / "0.ct"], 4, [tmp_path / "out"]).outputs
+    assert api.decode(new, "key", output)[:100].tolist() == list(range(100))
+    refused = command(tmp_path, "decrypt", old, "key", tmp_path / "0.ct", "--to", 1, "-o", tmp_path / "no")
+    assert refused.returncode == 1 and "moved: since epoch 1 the committee new holds this key: ask that one" in refused.stderr
+    assert status(Committee.load(old), 1)["moved_to"] == "new" and status(Committee.load(old), 0)["moved_to"] == ""
+    shown = command(tmp_path, "epoch", "status", old).stdout
+    assert "party 1: moved: the committee new holds the keys since" in shown
+    lines = [finding.text for finding in examine_epochs(Committee.load(new), [0])]
+    assert "party 0: keys were made by old: rep-field, 3 parties, threshold 1, semi-honest" in lines and any(
+        "correct: assumed" in line for line in lines
+    )
+    shown = command(tmp_path, "inspect", new / "party-0" / "epochs" / f"{read_epoch(new / 'party-0').name}.json").stdout
+    assert "keys were passed on to new: shamir, 5 parties, threshold 2, semi-honest" in shown
+    assert "held by 5 parties, shamir, threshold 2" in command(tmp_path, "inspect", new / "party-0" / "keys" / "key").stdout
+    assert load_seal_key(new / "party-0" / "keys" / "key").protocol == "rep-field", "the metadata name who made the key"
+
+
+def test_bytes_are_those_of_seeds_and_of_the_pieces_without(tmp_path: Path) -> None:
+    """rep-field to shamir (5, 2): two dealers, t' members have seeds, the others n' - t' vectors of each."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    info = load_key(old.key_folder(0, "key"))
+    new = api.init_after(tmp_path / "new", old, protocol="shamir", parties=5)
+    done = reshared(old, new)
+    files = sum((old.key_folder(0, "key") / name).stat().st_size for name in info.files)
+    vector = 8 * info.secrets[0].length
+    wanted = 2 * 3 * vector + 2 * 2 * 32 + 5 * (files + len("{}"))
+    assert sum(phase.bytes_sent for _, report in done for phase in report.phases if phase.name == "shares") == wanted
+
+
+# -- counts ----------------------------------------------------------------------------------------------------------------
+
+
+def test_counts_go_with_the_keys(tmp_path: Path) -> None:
+    """The largest of the old members; evaluations of a function, too."""
+    from keyquorum.plans.epochs.counts import counts_of, set_failed_checks
+    from keyquorum.schemes.counts import set_count
+    from keyquorum.schemes.prf.evaluations import start_evaluations
+
+    old = with_keys(tmp_path, "rep-field", 3, ["prf-aes128"])
+    run(old, api.keygen_job("ckks", "ckks-8192-demo", relin=False))
+    info, prf = load_key(old.key_folder(0, "ckks")), load_key(old.key_folder(0, "key"))
+    for party, used in ((0, 40), (1, 41), (2, 41)):
+        set_count(old.key_folder(party, "ckks"), info, used)
+        start_evaluations(old.key_folder(party, "key"), prf.key_id, 7 * party)
+    set_failed_checks(old.key_folder(1, "ckks"), info, 3)
+    new = api.init_after(tmp_path / "new", old)
+    reshared(old, new)
+    for party in range(3):
+        assert counts_of(new.key_folder(party, "ckks"), info) == {"decryptions": 41, "refusals": 3, "proofs": 0, "evaluations": 0}
+        assert counts_of(new.key_folder(party, "key"), prf)["evaluations"] == 14
+    record = Record.load(new.party_folder(0), read_epoch(new.party_folder(0)).name)
+    assert record.counts == {"ckks/decryptions": 41, "ckks/refusals": 3, "key/evaluations": 14}
+
+
+def test_a_count_that_nobody_confirms_is_refused(tmp_path: Path) -> None:
+    from keyquorum.plans.epochs.counts import agreed_counts
+
+    committee = api.in_process_committee(3, "rep-field")
+    info = load_key(with_keys(tmp_path, "rep-field", 3, ["lwe64-p2"]).key_folder(0, "key"))
+    zero = {"decryptions": 0, "refusals": 0, "proofs": 0, "evaluations": 0}
+    with pytest.raises(KeyQuorumError, match="party 1 reports 100 decryptions"):
+        agreed_counts(committee, info, {0: zero, 1: {**zero, "decryptions": 100}, 2: zero})
+    wrong: list[object] = [{**zero, "proofs": -1}, {**zero, "proofs": True}, {}, None, [1]]
+    for each in wrong:
+        with pytest.raises(KeyQuorumError, match="party 2 sent something that is not counts"):
+            agreed_counts(committee, info, {0: zero, 2: each})
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "dealers", "said"),
+    [
+        (("mal-rep-field", 3), ("rep-field", 3), None, "among committees whose parties follow the protocol"),
+        (("rep-field", 3), ("mal-shamir", 3), None, "among committees whose parties follow the protocol"),
+        (("mascot", 2), ("semi", 2), None, "among committees whose parties follow the protocol"),
+        (("semi2k", 2), ("spdz2k", 2), None, "among committees whose parties follow the protocol"),
+        (("rep-field", 3), ("shamir", 3), [1], "rep-field: 1 dealers are too few, 3 parties pass a key on by 2 or more: name 2"),
+        (("semi", 3), ("shamir", 3), [0, 1], "semi: 2 dealers are too few, 3 parties pass a key on by 3 or more"),
+        (("shamir", 5), ("rep-field", 3), [0, 1], "shamir: 2 dealers are too few"),
+        (("shamir", 5), ("rep-field", 3), [0, 1, 5], "name members of .* of 0 to 4, each once"),
+        (("shamir", 5), ("rep-field", 3), [0, 1, 1], "each once"),
+    ],
+)
+def test_committees_and_dealers_that_are_refused(
+    tmp_path: Path, old: tuple[str, int], new: tuple[str, int], dealers: list[int] | None, said: str
+) -> None:
+    committees = [api.init(tmp_path / name, parties, protocol) for name, (protocol, parties) in (("old", old), ("new", new))]
+    with pytest.raises(ParameterError, match=said):
+        api.reshare_job(*committees, dealers)
+    with pytest.raises(ParameterError, match=said):
+        api.reshare(*committees, dealers)
+
+
+def test_so_many_absent_members_that_they_have_the_key(tmp_path: Path) -> None:
+    old, new = api.init(tmp_path / "old", 5, "shamir", 1), api.init(tmp_path / "new", 3)
+    with pytest.raises(
+        ParameterError, match="3 absent members keep their old shares, and more than 1 have the keys together: name 4 dealers or more"
+    ):
+        bridge(old, new, [0, 1])
+    assert bridge(old, new, [0, 1, 3, 4]).numbers == (0, 1, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "said"),
+    [
+        ("lwe64-p2", "shamir", "prime fields alone"),
+        ("prf-aes128", "shamir", "prime fields alone"),
+        ("prf-legendre127", "semi", "no shares modulo primes of 127 bits"),
+    ],
+)
+def test_keys_that_the_new_committee_cannot_hold(tmp_path: Path, name: str, target: str, said: str) -> None:
+    """Refused by each old member alone, before it connects, and by each new one."""
+    old = with_keys(tmp_path, "rep-field", 3, [name])
+    new = api.init_after(tmp_path / "new", old, protocol=target)
+    job, between = api.reshare_job(old, new), bridge(old, new)
+    for party in between.olds:
+        with pytest.raises(ParameterError, match=said):
+            check_alone(between, party, job)
+    assert not list((new.party_folder(0)).glob("keys/*"))
+
+
+def test_new_committees_that_are_refused(tmp_path: Path) -> None:
+    """One with a key, the old one itself, one with an identity of the old one, and one that is not complete."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    other = with_keys(tmp_path / "other", "rep-field", 3, ["lwe53-p16"])
+    with pytest.raises(KeyFileError, match=r"there is a key key already, .* keyquorum init --after makes a new one"):
+        reshared(old, other)
+    with pytest.raises(CommitteeError, match=r"the same committee .* keyquorum refresh-shares"):
+        reshared(old, Committee.load(old.folder))
+    new = api.init_after(tmp_path / "new", old)
+    new.identity_path(1).write_bytes(old.identity_path(2).read_bytes())
+    text = (new.folder / "committee.toml").read_text().replace(new.parties[1].fingerprint, old.parties[2].fingerprint)
+    (new.folder / "committee.toml").write_text(text)
+    with pytest.raises(CommitteeError, match="party 1 has the identity of party 2 of committee: a member of both has one for each"):
+        reshared(old, Committee.load(new.folder))
+    hosts = [f"127.0.0.1:{7100 + party}" for party in range(3)]
+    with pytest.raises(CommitteeError, match="fingerprint of party 1 is missing"):
+        reshared(old, api.init(tmp_path / "part", 3, "rep-field", hosts=hosts, me=[0]))
+    empty = api.init(tmp_path / "empty", 3, "rep-field")
+    with pytest.raises((KeyFileError, EngineError), match="nothing to pass on"):
+        reshared(empty, api.init_after(tmp_path / "late", empty))
+
+
+def test_a_job_of_other_committees_is_refused(tmp_path: Path) -> None:
+    old, new, other = (api.init(tmp_path / name, 3, "rep-field") for name in ("old", "new", "other"))
+    job = api.reshare_job(old, new, [0, 2])
+    with pytest.raises(CommitteeError, match="the job is between old and new, and this committee file is neither"):
+        api.run_party(other.folder, 0, job)
+    with pytest.raises(ParameterError, match="party 1 is not among the dealers 0, 2"):
+        api.run_party(old.folder, 1, job)
+    with pytest.raises(KeyQuorumError, match="no files of two committees"):
+        api.run_party(old.folder, 0, {**job, "dealers": ["0"]})
+    with pytest.raises(CommitteeError, match="committee of the job"):
+        api.run_party(old.folder, 0, {**job, "new": "name = 3"})
+
+
+# -- committees from others ------------------------------------------------------------------------------------------------
+
+
+def test_a_committee_after_another_one(tmp_path: Path) -> None:
+    """Hosts of before with other ports, and one that is replaced; identities are new, and only those of this host are made."""
+    places = ["a.example:7000", "b.example:7000", "c.example:7000"]
+    old = api.init(tmp_path / "old", 3, "rep-field", hosts=places, me=[1])
+    new = api.init_after(tmp_path / "new", old, {2: "d.example:7009"}, name="second")
+    assert [p.place for p in new.parties] == ["a.example:7003", "b.example:7003", "d.example:7009"]
+    assert new.local_parties() == [1] and (new.protocol, new.threshold, new.name) == ("rep-field", 1, "second")
+    assert new.parties[1].fingerprint not in ("", old.parties[1].fingerprint)
+    larger = api.init_after(tmp_path / "larger", old, {3: "e.example:1", 4: "e.example:2"}, protocol="shamir", me=[4])
+    assert (larger.size, larger.threshold, larger.local_parties()) == (5, 2, [4])
+    for given, said in (
+        ({"replace": {1: "d.example:1"}}, "no party of .* is on this host: name those of .* with --me"),
+        ({"parties": 4}, "party 3 is not in .*: name its address with --replace 3=HOST:PORT"),
+        ({"replace": {5: "d.example:1"}, "parties": 3}, "there is no party 5 among 3"),
+        ({"replace": {0: "d.example"}}, "is no address"),
+    ):
+        with pytest.raises(CommitteeError, match=said):
+            api.init_after(tmp_path / "not", old, **given)  # type: ignore[arg-type]
+    high = api.init(tmp_path / "high", 2, "semi", hosts=["a.example:65535", "b.example:1"], me=[0])
+    with pytest.raises(CommitteeError, match=r"no higher one is left: name its address with --replace 0=a\.example:PORT"):
+        api.init_after(tmp_path / "not", high)
