@@ -66,6 +66,7 @@ def test_jobs_of_benchmarks_are_apart() -> None:
         "program",
         "refresh_shares",
         "recover",
+        "reshare",
         "epoch_prove",
     } and all(kind.startswith("sweep:") for kind in job_kinds("sweep"))
     for kind in [*job_kinds(), *job_kinds("sweep")]:
@@ -73,7 +74,7 @@ def test_jobs_of_benchmarks_are_apart() -> None:
     for kind in ("sweep:", "sweep:dance", "elsewhere:x", "decrypt:", "os:path", "lwe_keygen", 3, None):
         with pytest.raises(
             KeyQuorumError,
-            match=r"unknown job .*: choose one of keygen, decrypt, pool_fill, toprf_fill, share, toprf_encrypt, refresh_shares, recover, epoch_prove, program",
+            match=r"unknown job .*: choose one of keygen, decrypt, pool_fill, toprf_fill, share, toprf_encrypt, refresh_shares, recover, reshare, epoch_prove, program",
         ):
             find_job(kind)
 

@@ -93,7 +93,12 @@ def _proofs(candidate: Candidate) -> Report:
 
 
 KINDS = (
-    Kind("key folder", lambda c: c.is_folder and holds_a_key(c.path), _key_folder, ("schemes/key_folder", "plans/keygen", "plans/epochs/recover")),
+    Kind(
+        "key folder",
+        lambda c: c.is_folder and holds_a_key(c.path),
+        _key_folder,
+        ("schemes/key_folder", "plans/keygen", "plans/epochs/recover", "plans/epochs/carried"),
+    ),
     Kind("metadata of a key", lambda c: c.named(METADATA) or c.has("key_id", "transcript", "parameters"), _key_info, ("schemes/key_folder",)),
     Kind("count of decryptions", lambda c: c.named("decryptions.json"), _count, ("schemes/counts",)),
     Kind("count of failed checks of noise", lambda c: c.named(FILE), _noise_checks, ("plans/noise_check",)),

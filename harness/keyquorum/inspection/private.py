@@ -143,7 +143,7 @@ KINDS = (
         "share file",
         lambda c: c.head[:8] == SHARE_MAGIC,
         _share,
-        ("schemes/key_folder", "plans/pool_store", "dsl/files/share_vector", "plans/epochs/refresh"),
+        ("schemes/key_folder", "plans/pool_store", "dsl/files/share_vector", "plans/epochs/refresh", "plans/epochs/reshare"),
     ),
     Kind("MAC key", _is_mac_key, _mac_key, ("parties/mac_key",)),
     Kind("mark of a burned MAC key", lambda c: not c.is_folder and c.path.name.endswith(".burned"), _burned, ("parties/mac_key",)),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +16,11 @@ from keyquorum.fhe.fhew import FHEW_SETS
 from keyquorum.fhe.lwe import TFHE_SETS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyFileError, KeyQuorumError, MovedError, ParameterError
+from keyquorum.model.plain import Json
 from keyquorum.model.protocols import COMMITTEES
 from keyquorum.parties.epochs import Record, read_epoch
 from keyquorum.parties.jobs import check_alone
+from keyquorum.plans.epochs import reshare
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.plans.examine import examine_keys
@@ -267,6 +272,40 @@ def test_a_job_of_other_committees_is_refused(tmp_path: Path) -> None:
         api.run_party(old.folder, 0, {**job, "dealers": ["0"]})
     with pytest.raises(CommitteeError, match="committee of the job"):
         api.run_party(old.folder, 0, {**job, "new": "name = 3"})
+
+
+def test_what_is_not_keys_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old members that say something else of their keys, all the same: new members store nothing."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    new = api.init_after(tmp_path / "new", old)
+    whole = reshare.keys_said
+    ways: list[Callable[[Json], object]] = [
+        lambda said: {}, lambda said: {**said, "sizes": {}}, lambda said: {**said, "sizes": dict.fromkeys(said["sizes"], -1)}, lambda said: {**said, "holding": {**said["holding"], "flags": ["x"]}},
+        lambda said: {**said, "holding": {**said["holding"], "vectors": 3}}, lambda said: {**said, "info": {**said["info"], "files": 3}},
+    ]  # fmt: skip
+    for way in ways:
+        monkeypatch.setattr(reshare, "keys_said", lambda *given, way=way: {name: way(said) for name, said in whole(*given).items()})
+        with pytest.raises((KeyQuorumError, EngineError), match="not keys of a committee: run the same version"):
+            reshared(old, new, timeout=20)
+    monkeypatch.undo()
+    assert not list(new.folder.rglob("keys")) and read_epoch(old.party_folder(0)).number == 0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"[]",
+        b'{"key.json": [1, "00"]}',
+        b'{"round-keys-a.lwe": [1]}',
+        b'{"../round-keys-a.lwe": [1, "%s"]}',
+        b'{"round-keys-a.lwe": [-1, "%s"]}',
+    ],
+)
+def test_files_beside_a_key_that_are_not_public_ones_are_refused(said: bytes) -> None:
+    run: Any = SimpleNamespace(between=SimpleNamespace(title=lambda party: f"party {party}"))
+    with pytest.raises(KeyFileError, match="party 0 sent something that is not public files of a key"):
+        reshare._Run._beside(run, said.replace(b"%s", b"00" * 32))
 
 
 # -- committees from others ------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from keyquorum.model.epoch import NAME_DIGITS
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.needs import require_disk
-from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
@@ -36,7 +36,7 @@ from keyquorum.plans.epochs.counts import Counts, agreed_counts, counts_of, star
 from keyquorum.plans.epochs.refresh import check_stored, finish, held_keys, settle, wipe_bytes
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.holding import Holding
+from keyquorum.schemes.holding import FLAGS, Holding, holding_of
 from keyquorum.schemes.key_folder import write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_keys import info_in
@@ -108,7 +108,7 @@ def _check_joins(new: Committee, number: int) -> None:
         )
 
 
-@party_job("reshare", {OLD: str, NEW: str, DEALERS: list}, check=check_reshare, verified=True)
+@party_job("reshare", {OLD: str, NEW: str, DEALERS: list}, check=check_reshare)
 def reshare_job(context: PartyContext, job: Json) -> Json:
     """The job ``reshare``: passes all keys of the old committee on to the new one. Raises CommitteeError beside a daemon of this party."""
     between = _bridge(context.committee)
@@ -204,6 +204,8 @@ class _Run:
             said = None
         if not isinstance(said, dict) or digest_of(said) != expected:
             raise EpochError(f"{self.between.title(0)} sent other keys than it stated: see what became of it")
+        if not _is_proper(said):
+            raise EpochError(f"{self.between.title(0)} sent something that is not keys of a committee: run the same version everywhere")
         keys = said["keys"].items()
         _check_keys(self.between, {check_name(name, "key name"): (parsed(each["info"]), each["holding"]["vectors"]) for name, each in keys})
         sizes = sum(sum(each["sizes"].values()) for _, each in keys)
@@ -262,7 +264,7 @@ class _Run:
     def _deal(self, key: str, info: KeyInfo) -> None:
         """Sends what this old member has for a key: the first one the public files, dealers their shares."""
         folder = self.old.key_folder(self.number, key)
-        held = held_keys(self.old, self.number, "pass on")[key][1]
+        held = holding_of(folder, info)
         if self.context.party == 0:
             beside = {path.name: [path.stat().st_size, sha256_of(path).hex()] for path in sorted(folder.glob(BESIDE))}
             for party in self.between.news:
@@ -283,19 +285,26 @@ class _Run:
                 for data in secret:
                     wipe_bytes(data)
 
+    def _beside(self, content: bytes) -> tuple[dict[str, str], dict[str, int]]:
+        """Hashes and sizes of the files that come with a key besides those of its metadata."""
+        try:
+            said = json_loads(content)
+            digests, sizes = {name: digest for name, (_, digest) in said.items()}, {name: size for name, (size, _) in said.items()}
+            proper = all(Path(name).name == name and Path(name).match(BESIDE) for name in said)
+            proper = proper and all(is_hex(digest, 64) for digest in digests.values()) and all(map(is_count, sizes.values()))
+        except (ValueError, TypeError, AttributeError):
+            proper = False
+        if not proper:
+            raise KeyFileError(f"{self.between.title(0)} sent something that is not public files of a key: run the same version everywhere")
+        return digests, sizes
+
     def _take(self, change: Change, key: str, info: KeyInfo, sizes: dict[str, int], counts: Counts) -> None:
         """Writes what this new member gets of a key; the metadata last, when all else is there and was read back."""
         shares_folder, held = change.folder(key), Holding.from_json(change.record.keys[key])
         folder = shares_folder.parent
         receive_files(self.session, 0, folder, info.files, sizes)
-        beside = json_loads(self.session.recv(0, MOST_SAID))
-        if not all(Path(name).match(BESIDE) and Path(name).name == name for name in beside):
-            raise KeyFileError(
-                f"{self.between.title(0)} sent files {str(sorted(beside))[:100]} that are not public ones of a key: see what became of it"
-            )
-        receive_files(
-            self.session, 0, folder, {name: digest for name, (_, digest) in beside.items()}, {name: size for name, (size, _) in beside.items()}
-        )
+        digests, lengths = self._beside(self.session.recv(0, MOST_SAID))
+        receive_files(self.session, 0, folder, digests, lengths)
         for index, vector in enumerate(held.vectors):
             data: list[bytes | bytearray] = []
             assert self.dealt is not None, "seeds come before shares"
@@ -317,6 +326,20 @@ class _Run:
         write_info(folder, info)
         sync_folder(folder)
         reached("reshare/stored")
+
+
+def _is_proper(said: Json) -> bool:
+    """Whether what old members say has the entries that :meth:`_Run._exchange` writes, of their types."""
+    try:
+        (number, name), origin = said["epoch"], said["origin"]
+        proper = is_count(number) and (is_hex(name, NAME_DIGITS) if number else name == "") and all(isinstance(text, str) for text in origin)
+        for key in said["keys"].values():
+            sizes, flags = key["sizes"], key["holding"]["flags"]
+            proper = proper and isinstance(key["holding"]["vectors"], list) and set(flags) <= set(FLAGS) and set(sizes) == set(key["info"]["files"])
+            proper = proper and all(map(is_count, sizes.values()))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return proper
 
 
 __all__ = ["bridge", "check_reshare", "reshare_job"]
