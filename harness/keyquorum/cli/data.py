@@ -22,7 +22,7 @@ from keyquorum.model.subset import ANY, members_of
 from keyquorum.plans.decrypt import RESULTS
 from keyquorum.schemes import encryption_of, recognise
 from keyquorum.schemes.base import EXACT, Decrypted
-from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.key_folder import load_held_key, load_key
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.seal.approvals import approved_noise
 from keyquorum.schemes.seal.key import load_seal_key
@@ -291,7 +291,7 @@ def decode(
     """Print the numbers in a decrypted plaintext, also the integers of TFHE-rs and the messages of LWE."""
     if count < 0:
         raise ParameterError(f"--count {count}: choose how many values to print, or 0 for all")
-    info = load_key(api.key_folder(folder, key))
+    info = load_held_key(api.key_folder(folder, key))
     if encryption_of(info).names_key:
         values, types = api.decode_values(folder, key, plaintext, kind)
         shown = values[:count] if count else values

@@ -155,6 +155,13 @@ def load_key(folder: Path) -> KeyInfo:
         raise KeyFileError(f"{path}: not the metadata of a key ({error}): restore it from a backup") from None
 
 
+def load_held_key(folder: Path) -> KeyInfo:
+    """The same with the committee that holds the key now in the place of the one that made it: on the parties depends how much error decryptions add. Its digest is not the key's."""
+    info = load_key(folder)
+    held = holding_of(folder, info)
+    return replace(info, protocol=held.protocol, parties=held.parties, threshold=held.threshold)
+
+
 def parse_key(data: Any) -> KeyInfo:
     """The metadata of a key from their JSON. Raises ValueError, KeyError, TypeError, AttributeError, ParameterError or PolicyError."""
     return scheme_named(data["parameters"]["scheme"]).key_from_json(data)

@@ -29,7 +29,7 @@ from keyquorum.schemes import scheme_of, schemes
 from keyquorum.schemes.base import AnyScheme
 from keyquorum.sharing.numbers import kind_of
 
-from .holding import shares_in
+from .holding import holding_of, shares_in
 from .keys import KeyInfo, SecretVector
 from .quorum_shares import own_shares
 
@@ -115,14 +115,14 @@ def own_subsets(parties: int, members: int, party: int) -> list[tuple[int, ...]]
     return [subset for subset in combinations(range(parties), members) if party in subset]
 
 
-def _header(info: KeyInfo, sharing: SubsetSharing, party: int, index: int) -> Json:
-    vector = info.secrets[index]
+def _header(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: int, index: int) -> Json:
+    vector, parties = info.secrets[index], holding_of(folder, info).parties
     # The id of the sharing stands for that of the key: files of two runs are foreign to one another.
     said = f"{info.key_id} {sharing.id} {sharing.members}".encode()
     return {
-        "protocol": SUBSET_PROTOCOL, "domain": vector.domain, "parties": info.parties, "threshold": sharing.members - 1, "party": party,
+        "protocol": SUBSET_PROTOCOL, "domain": vector.domain, "parties": parties, "threshold": sharing.members - 1, "party": party,
         "key_id": hashlib.sha256(b"keyquorum subset shares" + said).hexdigest()[:32],
-        "length": vector.length * comb(info.parties - 1, sharing.members - 1),
+        "length": vector.length * comb(parties - 1, sharing.members - 1),
     }  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def packed(vectors: Words, bits: int) -> NDArray[np.uint8]:
 
 def write_vectors(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: int, index: int, vectors: NDArray[np.uint8]) -> None:
     """Stores this party's shares of a secret vector, [subsets, bytes] as :func:`packed` gives them. They do not count before :func:`publish`."""
-    ShareFile.write(str(_path(folder, sharing, index)), _header(info, sharing, party, index), vectors.tobytes())
+    ShareFile.write(str(_path(folder, sharing, index)), _header(folder, info, sharing, party, index), vectors.tobytes())
 
 
 def publish(folder: Path, info: KeyInfo, sharing: SubsetSharing) -> None:
@@ -170,7 +170,7 @@ def read_sharing(folder: Path, info: KeyInfo) -> SubsetSharing:
     if not path.exists():
         raise KeyFileError(f"{path}: no shares for subsets: make them with keyquorum share")
     sharing = sharing_in(path)
-    if sharing.members > info.parties:
+    if sharing.members > holding_of(folder, info).parties:
         raise KeyFileError(f"{path} is damaged: make new shares with keyquorum share")
     if sharing.key_id != info.key_id:
         raise KeyFileError(f"{path} is of another key: make new shares with keyquorum share")
@@ -195,7 +195,7 @@ def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) 
         raise KeyFileError(
             f"{shares_in(folder) / SUBSETS}: any {sharing.members} parties use the key, not the {len(subset.numbers)} of {numbers_text(subset.numbers)}"
         )
-    at = own_subsets(info.parties, sharing.members, number).index(subset.numbers)
+    at = own_subsets(subset.whole.size, sharing.members, number).index(subset.numbers)
     shares: list[ShareVector] = []
     try:
         for index in range(len(shared_vectors(info))):
@@ -223,9 +223,9 @@ def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: in
     vector = info.secrets[index]
     bits = ring_bits(vector.domain)
     size = vector_bytes(vector.length, bits)
-    data = bytearray(ShareFile.read(str(_path(folder, sharing, index)), _header(info, sharing, number, index)))
+    data = bytearray(ShareFile.read(str(_path(folder, sharing, index)), _header(folder, info, sharing, number, index)))
     try:
-        if len(data) != size * comb(info.parties - 1, sharing.members - 1):
+        if len(data) != size * comb(holding_of(folder, info).parties - 1, sharing.members - 1):
             raise KeyFileError(f"{_path(folder, sharing, index)}: of another length: make new shares with keyquorum share")
         own = np.frombuffer(data, np.uint8)[size * at : size * (at + 1)]
         words = np.unpackbits(own, bitorder="little")[: vector.length].astype(np.uint64) if bits == 1 else own.view(_word(bits)).astype(np.uint64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,11 +20,13 @@ from keyquorum.model.protocols import COMMITTEES
 from keyquorum.parties.epochs import Record, read_epoch
 from keyquorum.parties.jobs import check_alone
 from keyquorum.plans.epochs import reshare
+from keyquorum.plans.epochs.carried import keys_said
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.plans.examine import examine_keys
-from keyquorum.schemes.key_folder import check_made_by, load_key
+from keyquorum.schemes.key_folder import check_made_by, load_held_key, load_key
 from keyquorum.schemes.seal.key import load_seal_key
+from keyquorum.schemes.subset_keys import load_key_as
 
 from tests.commands import command
 from tests.plans.test_own_primes import created
@@ -143,6 +144,20 @@ def test_bytes_are_those_of_seeds_and_of_the_pieces_without(tmp_path: Path) -> N
     vector = 8 * info.secrets[0].length
     wanted = 2 * 3 * vector + 2 * 2 * 32 + 5 * (files + len("{}"))
     assert sum(phase.bytes_sent for _, report in done for phase in report.phases if phase.name == "shares") == wanted
+
+
+def test_who_holds_a_key_counts_not_who_made_it(tmp_path: Path) -> None:
+    """Shares for subsets of a larger committee, the errors of decryptions, and the parties that may get results."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe64-p2"])
+    new = api.init_after(tmp_path / "new", old, protocol="semi2k", parties=4)
+    reshared(old, new)
+    run(new, {"kind": "share", "key": "key", "members": 2})
+    findings = list(examine_keys(new, range(4)))
+    assert all(finding.ok for finding in findings) and sum("shares for every 2 parties" in finding.text for finding in findings) == 4
+    folder = new.key_folder(3, "key")
+    assert load_held_key(folder).shape == new.shape and load_key(folder).shape == old.shape
+    with pytest.raises(MovedError, match="the committee new holds this key"):
+        load_key_as(old, old.key_folder(0, "key"))
 
 
 # -- counts ----------------------------------------------------------------------------------------------------------------
@@ -274,21 +289,20 @@ def test_a_job_of_other_committees_is_refused(tmp_path: Path) -> None:
         api.run_party(old.folder, 0, {**job, "new": "name = 3"})
 
 
-def test_what_is_not_keys_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old members that say something else of their keys, all the same: new members store nothing."""
-    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
-    new = api.init_after(tmp_path / "new", old)
-    whole = reshare.keys_said
-    ways: list[Callable[[Json], object]] = [
-        lambda said: {}, lambda said: {**said, "sizes": {}}, lambda said: {**said, "sizes": dict.fromkeys(said["sizes"], -1)}, lambda said: {**said, "holding": {**said["holding"], "flags": ["x"]}},
-        lambda said: {**said, "holding": {**said["holding"], "vectors": 3}}, lambda said: {**said, "info": {**said["info"], "files": 3}},
+def test_what_is_not_keys_is_refused(tmp_path: Path) -> None:
+    """What old members say of their keys is checked before a new one uses it."""
+    keys = keys_said(with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"]), 0, "pass on")
+    said: Json = {"epoch": [0, ""], "origin": ["committee"], "keys": keys}
+    assert reshare._is_proper(said) and reshare._is_proper({**said, "epoch": [1, "ab" * 16]})
+    key = keys["key"]
+    wrong: list[object] = [
+        {}, 3, {**key, "sizes": {}}, {**key, "sizes": dict.fromkeys(key["sizes"], -1)}, {**key, "holding": {**key["holding"], "flags": ["x"]}},
+        {**key, "holding": {**key["holding"], "vectors": 3}}, {**key, "info": {**key["info"], "files": 3}},
     ]  # fmt: skip
-    for way in ways:
-        monkeypatch.setattr(reshare, "keys_said", lambda *given, way=way: {name: way(said) for name, said in whole(*given).items()})
-        with pytest.raises((KeyQuorumError, EngineError), match="not keys of a committee: run the same version"):
-            reshared(old, new, timeout=20)
-    monkeypatch.undo()
-    assert not list(new.folder.rglob("keys")) and read_epoch(old.party_folder(0)).number == 0
+    for each in wrong:
+        assert not reshare._is_proper({**said, "keys": {"key": each}}), each
+    for change in ({"epoch": [1, ""]}, {"epoch": [0]}, {"epoch": [0, "ab" * 16]}, {"origin": [3]}, {"origin": None}, {"keys": []}):
+        assert not reshare._is_proper({**said, **change}), change
 
 
 @pytest.mark.parametrize(
