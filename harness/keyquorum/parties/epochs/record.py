@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
-from keyquorum.model.epoch import NAME_DIGITS, Roles, Stage
+from keyquorum.model.epoch import DECIDED, NAME_DIGITS, Roles, Stage
 from keyquorum.model.errors import CommitteeError, EpochError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads, read_text
 
@@ -92,6 +92,26 @@ def _has_committed(party_folder: Path) -> bool:
         except (ValueError, KeyError, TypeError):
             continue  # a torn end, or damage that the other reader reports
     return bool(committed)
+
+
+def require_no_departure(party_folder: Path) -> None:
+    """Refuses a party whose keys are being passed on to another committee, and that does not know how this ended: the others may use and count them already. Raises EpochError."""
+    path = party_folder / JOURNAL
+    under_way = ""
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            entry = json_loads(line.partition(b" ")[2])
+            if entry["own"] and entry["said"]["kind"] == Stage.WAITING:
+                under_way = entry["epoch"]
+            elif entry["own"] and entry["epoch"] == under_way and entry["said"]["kind"] in DECIDED:
+                under_way = ""
+        except (ValueError, KeyError, TypeError):
+            continue  # as above
+    record = Record.load(party_folder, under_way) if under_way else None
+    if record is not None and record.old["digest"] != record.new["digest"]:
+        raise EpochError(
+            f"{party_folder}: the keys are being passed on to {record.new['name']}, and the end of this is not known here: keyquorum epoch commit with the statements of that committee"
+        )
 
 
 def parse_epoch(path: Path) -> Epoch:
