@@ -97,7 +97,7 @@ def test_a_party_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: st
     for party in range(3):
         change = Change.last(old, party)
         if change is not None and change.standing.stage == "proposed":
-            with pytest.raises(EpochError, match="the keys are being passed on to new, and the end of this is not known here|moved: since epoch 1"):
+            with pytest.raises(EpochError, match=r"the keys are being passed on to new, and the end of this is not known here|moved: since epoch 1"):
                 load_key_as(old, old.key_folder(party, "key"))
     cure(tmp_path, old, new)
     numbers = {read_epoch(new.party_folder(party)).number for party in range(3)}
