@@ -101,7 +101,7 @@ from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import encryption_of, load_parameters, parameter_set_names, scheme_of
 from keyquorum.schemes import key_folder as _key_folder
 from keyquorum.schemes.base import Decrypted, EncryptedFile, ErrorBound
-from keyquorum.schemes.key_folder import holds_a_key, load_held_key
+from keyquorum.schemes.key_folder import holds_a_key
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, SecretVector
 from keyquorum.schemes.seal import approvals
 from keyquorum.schemes.seal.decrypt import SealDecrypted
@@ -721,7 +721,7 @@ def decrypt(
         committee, key, ciphertexts, receiver, outputs, rounding, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, width=width, levels=levels,
         parties=parties, check_noise=check_noise,
     )  # fmt: skip
-    info = info_in(load_held_key(key_folder(committee, key)), members_of(committee, parties))
+    info = info_in(load_key(key_folder(committee, key)), members_of(committee, parties))
     precisions = encryption_of(info).errors(info, [Path(c) for c in ciphertexts])
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results], precisions)
