@@ -16,7 +16,7 @@ from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS, encrypt
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import CommitteeError, ParameterError, PolicyError
-from keyquorum.model.subset import subset_of
+from keyquorum.model.subset import decrypts_apart, subset_of
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans import noise_check
@@ -301,6 +301,26 @@ def test_sets_that_count_have_a_party_in_common(size: int, threshold: int, wante
     sets = [set(numbers) for numbers in combinations(range(size), m)]
     assert all(a & b for a, b in combinations(sets, 2))
     assert m == threshold + 1 or 2 * (m - 1) <= size
+
+
+def test_all_parties_take_the_count_of_those_who_remember(three: Committee) -> None:
+    """Parties 0 and 1 counted without party 2, then a backup of party 1 was restored: the next decryption of all takes the largest count. Where parties may be malicious, that count is refused."""
+    key, info = "ckks", load_key(three.key_folder(0, "ckks"))
+    before = used(three, key)
+    for party, counted in enumerate((100, 40, 0)):
+        set_count(three.key_folder(party, key), info, counted)
+    run_in_process(three, lambda context: claim_decryptions(context, three.key_folder(context.party, key), info, 1, 1000))
+    assert used(three, key) == [101] * 3
+    for party, counted in enumerate(before):
+        set_count(three.key_folder(party, key), info, counted)
+
+
+def test_committees_whose_counts_may_lag_behind() -> None:
+    """Those whose parties use keys without the others, and follow the protocol."""
+    shapes = {"rep-field": 3, "ring": 3, "shamir": 5, "semi": 3, "mal-rep-field": 3, "mal-shamir": 5, "mascot": 2}
+    apart = {name for name, size in shapes.items() if decrypts_apart(api.in_process_committee(size, name))}
+    assert apart == {"rep-field", "ring", "shamir"}
+    assert all((own_shares(api.in_process_committee(size, name)) is not None) == (name in apart) for name, size in shapes.items())
 
 
 def test_three_of_five_count_where_two_would_do(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def claims(folder: Path, send: Callable[[int], bytes]) -> tuple[list[Any], list[
         policy.start_count(folder / str(party), info)
 
     def one(party: int) -> Any:
-        context: Any = SimpleNamespace(session=sessions[party], committee=SimpleNamespace(threshold=1))
+        context: Any = SimpleNamespace(session=sessions[party], committee=api.in_process_committee(3, "mal-rep-field"))
         try:
             return policy.claim_decryptions(context, folder / str(party), info, 1)
         except (KeyQuorumError, _engine.EngineError) as error:
@@ -206,10 +206,11 @@ def claims(folder: Path, send: Callable[[int], bytes]) -> tuple[list[Any], list[
         with suppress(_engine.EngineError):
             for other in (0, 1):
                 sessions[2].send(other, send(other))
-            for other in (0, 1):
-                used = int.from_bytes(send(other)[:7], "little") + 1
-                sessions[2].send(other, used.to_bytes(8, "little"))
             for _ in range(2):
+                for other in (0, 1):
+                    used = int.from_bytes(send(other)[:7], "little") + 1
+                    sessions[2].send(other, used.to_bytes(8, "little"))
+            for _ in range(3):
                 sessions[2].recv(0, 1 << 16)
                 sessions[2].recv(1, 1 << 16)
 

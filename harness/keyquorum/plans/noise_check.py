@@ -92,6 +92,9 @@ def _charged(context: PartyContext, folder: Path, info: KeyInfo) -> Iterator[Non
             raise PolicyError(f"{folder}: another check of noise with this key is under way: try again when it ended") from None
         failed = _agreed(context, folder, info)
         set_failed_checks(folder, info, failed + 1)
+        context.session.compare(
+            "count of checks of noise on the disk", failed.to_bytes(COUNT_BYTES, "little")
+        )  # nobody sends anything of the bit before
         yield
         set_failed_checks(folder, info, failed)
     finally:

@@ -12,7 +12,7 @@ from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import KeyFileError, PolicyError
 from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import json_loads
-from keyquorum.model.subset import Subset
+from keyquorum.model.subset import decrypts_apart
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.keys import KeyInfo
@@ -117,12 +117,18 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
             limit = info.most_decryptions(EXACT)
         if limit is None:
             raise PolicyError(f"key {info.key_id} has no limit of decryptions: name one")
-        counts = [_read_count(p, data, info, limit) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))]
-        # The counts of parties that were absent before lag behind: see agreed_count. Parties of a subset follow the protocol, by assumption.
-        used = max(counts) if isinstance(context.committee, Subset) else agreed_count(counts, context.committee.threshold, count, info)
+        number = context.committee.number_of
+        counts = [
+            _read_count(number(p), data, info, limit) for p, data in enumerate(context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little")))
+        ]
+        # Where parties decrypt without the others, counts of absent ones lag behind, or of one that was restored: they follow the protocol, by assumption.
+        whole = context.committee.whole
+        used = max(counts) if decrypts_apart(whole) else agreed_count(counts, whole.threshold, count, info)
         check_left(info, used, count, limit)
-        context.session.compare("count of decryptions", (used + count).to_bytes(COUNT_BYTES, "little"))
+        counted = (used + count).to_bytes(COUNT_BYTES, "little")
+        context.session.compare("count of decryptions", counted)
         _write(folder, info, used + count)
+        context.session.compare("count of decryptions on the disk", counted)  # nobody sends anything of a result before
         return limit - used - count
     finally:
         os.close(lock)

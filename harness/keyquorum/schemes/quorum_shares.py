@@ -26,7 +26,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import PROTOCOLS
-from keyquorum.model.subset import SUBSET_PROTOCOL, Subset, numbers_text
+from keyquorum.model.subset import SUBSET_PROTOCOL, Subset, decrypts_apart, numbers_text
 from keyquorum.schemes import scheme_of
 from keyquorum.sharing.group import lagrange
 from keyquorum.sharing.randomness import wipe
@@ -158,9 +158,9 @@ def own_shares(whole: Committee) -> OwnShares | None:
     """How parties of a committee go on without the others from their own shares; None where `keyquorum share` makes shares for that, or nothing does."""
     if whole.verifies_products:
         return None
-    if whole.capabilities.quorum is not None:
-        return LagrangeShares()
-    return ReplicatedShares() if whole.capabilities.sharing == "replicated" else None
+    if not decrypts_apart(whole):
+        return None
+    return ReplicatedShares() if whole.capabilities.sharing == "replicated" else LagrangeShares()
 
 
 __all__ = ["LagrangeShares", "OwnShares", "ReplicatedShares", "counting_parties", "own_shares"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PolicyError
 from keyquorum.model.plain import is_count
+from keyquorum.model.subset import decrypts_apart
 from keyquorum.plans.epochs.prove import proofs_run, set_proofs
 from keyquorum.plans.noise_check import failed_checks, set_failed_checks
 from keyquorum.schemes import scheme_of
@@ -48,6 +49,8 @@ def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object
             raise PolicyError(f"party {party} sent something that is not counts of key {info.key_id}: run the same version everywhere")
     all_counts: dict[int, Counts] = {party: dict(counts) for party, counts in said.items() if isinstance(counts, dict)}
     found = {what: max(counts[what] for counts in all_counts.values()) for what in (DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS)}
+    if decrypts_apart(committee):  # counts of absent parties lag behind; those who take part are so many that one was among the last that counted
+        return found
     used = [all_counts[party][DECRYPTIONS] if party in all_counts else 0 for party in range(committee.size)]
     return {**found, DECRYPTIONS: agreed_count(used, committee.threshold, 0, info)}
 

@@ -26,7 +26,7 @@ from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.protocols import PROTOCOLS
-from keyquorum.model.subset import Subset
+from keyquorum.model.subset import Subset, decrypts_apart
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.erasure import erase_folder
@@ -36,12 +36,13 @@ from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_files
 from keyquorum.plans.epochs.prove import check_left, prove
 from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, held_keys, wipe_bytes
+from keyquorum.plans.noise_check import failed_checks, set_failed_checks
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
 from keyquorum.schemes.holding import Holding
 from keyquorum.schemes.key_folder import MAKING, holds_a_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
-from keyquorum.schemes.quorum_shares import counting_parties, own_shares
+from keyquorum.schemes.quorum_shares import counting_parties
 
 
 def helpers_of(committee: Committee, lost: int, helpers: Sequence[int] | None = None) -> list[int]:
@@ -141,15 +142,14 @@ class _Run:
             if self.helps:
                 self._help(recovery, key)
             elif self.is_lost:
-                used = {helper: mine[key] or 0 for helper, mine in zip(self.helpers, counts, strict=True)}
-                self._recover(recovery, key, said["keys"][key], [used.get(party, 0) for party in range(self.committee.size)])
+                self._recover(recovery, key, said["keys"][key], [mine[key] for mine in counts])
         self.session.compare("end of the recovery", hashlib.sha256(json.dumps([self.lost, keys]).encode()).digest())
         return {"party": self.lost, "keys": keys, "epoch": said["epoch"][0] if said else None, "name": said["epoch"][1] if said else None}
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
     def _exchange(self, said: Json | None) -> tuple[Json, list[bytes], list[Json]]:
-        """What the helpers say of their keys and epoch, the same; at the lost party also the statements that each shows, and its counts of decryptions."""
+        """What the helpers say of their keys and epoch, the same; at the lost party also the statements that each shows, and its counts."""
         stated = self.session.all_gather(b"" if said is None else digest_of(said))
         first, expected = self.helpers[0], stated[self.helpers[0]]
         for party in self.helpers:
@@ -185,10 +185,10 @@ class _Run:
     def _parsed_counts(self, party: int, data: bytes) -> Json:
         try:
             found = json_loads(data)
-            if not all(used is None or is_count(used) for used in found.values()):
+            if not all((used is None or is_count(used)) and is_count(failed) for used, failed in found.values()):
                 raise ValueError("no counts")
         except (ValueError, TypeError, AttributeError):
-            raise EpochError(f"party {party} sent something that is no counts of decryptions: run the same version everywhere") from None
+            raise EpochError(f"party {party} sent something that is no counts: run the same version everywhere") from None
         return dict(found)
 
     def _enter(self, said: Json, shown: Sequence[bytes]) -> None:
@@ -279,8 +279,9 @@ class _Run:
 
     def _count(self, info: KeyInfo, counts: Sequence[int]) -> int:
         """The count of decryptions from those of the helpers. Where parties decrypt without the others, absent ones lag behind, and the largest count has all decryptions if one helper was among the last that counted. Raises ParameterError where none may be."""
-        if own_shares(self.committee) is None:
-            return agreed_count(counts, self.committee.threshold, 0, info)
+        if not decrypts_apart(self.committee):
+            used = dict(zip(self.helpers, counts, strict=True))
+            return agreed_count([used.get(party, 0) for party in range(self.committee.size)], self.committee.threshold, 0, info)
         needed = self.committee.size - counting_parties(self.committee) + 1
         if len(self.helpers) < needed:
             raise ParameterError(
@@ -288,11 +289,11 @@ class _Run:
             )
         return max(counts)
 
-    def _recover(self, recovery: Recovery, key: str, said: Json, counts: Sequence[int]) -> None:
-        """Makes a key's folder from what the helpers send, and moves it to its place."""
+    def _recover(self, recovery: Recovery, key: str, said: Json, counts: Sequence[tuple[int | None, int]]) -> None:
+        """Makes a key's folder from what the helpers send, and moves it to its place. ``counts``: of each helper, of decryptions and of refusals by checks of noise."""
         info, party_folder = parsed(said["info"]), self.committee.party_folder(self.party)
         held = _held(self.committee, self.party, key, info)
-        used = self._count(info, counts) if info.counted else 0
+        used = self._count(info, [used or 0 for used, _ in counts]) if info.counted else 0
         making = party_folder / MAKING / key
         folder = making / secrets.token_hex(8)
         held.folder(folder).mkdir(parents=True, mode=0o700)
@@ -303,6 +304,9 @@ class _Run:
                 self._receive_shares(recovery, held, (folder, key), said["origins"])
             if info.counted:
                 set_count(folder, info, used)
+            failed = max(failed for _, failed in counts)
+            if failed and decrypts_apart(self.committee):  # elsewhere all parties take part in a check, and the others remember
+                set_failed_checks(folder, info, failed)
             scheme_of(info).check_public(folder, info)
             write_info(folder, info)
             check_stored(held, held.folder(folder), self.party)
@@ -346,9 +350,9 @@ def _said(committee: Committee, party: int) -> Json:
 
 
 def _counts(committee: Committee, party: int, keys: Json) -> Json:
-    """This party's counts of decryptions; None for keys that have none."""
-    infos = {name: parsed(held["info"]) for name, held in keys.items()}
-    return {name: decryptions_used(committee.key_folder(party, name), info) if info.counted else None for name, info in infos.items()}
+    """This party's counts of each key: of decryptions (None for keys whose are not counted), and of refusals by checks of noise."""
+    places = {name: (committee.key_folder(party, name), parsed(held["info"])) for name, held in keys.items()}
+    return {name: (decryptions_used(folder, info) if info.counted else None, failed_checks(folder, info)) for name, (folder, info) in places.items()}
 
 
 def _held(committee: Committee, party: int, key: str, info: KeyInfo) -> Holding:
