@@ -71,6 +71,27 @@ def test_a_clock_that_is_ahead_elsewhere_does_not_move_this_one(tmp_path: Path) 
     assert mine.refusal(WEB, "next", 1) is None
 
 
+@pytest.mark.parametrize("behind", [0, 1, 300, 3000])
+def test_reconnecting_counts_nothing_twice(tmp_path: Path, behind: int) -> None:
+    """Around one hour after a request one clock has its line in the last hour and the other one has not; a party that starts again reads which lines there were."""
+    here, there = Clock(), Clock()
+    there.now -= behind
+    mine, other = counting(tmp_path / "0", here), counting(tmp_path / "1", there)
+    for each in (mine, other):
+        each.claim([(WEB, "together", 5)])
+    other.claim([(WEB, "without me", 4)])
+    for step in range(40):
+        for each in (mine, other):
+            each.refusal(WEB, "next", 1)  # as a request that comes
+        mine.learn(other.known())
+        other.learn(mine.known())
+        assert mine.total == other.total == 9
+        for clock in (here, there):
+            clock.now += 3595 if step == 0 else 1 if step < 12 else 250
+        if step % 5 == 4:
+            mine, other = counting(tmp_path / "0", here), counting(tmp_path / "1", there)
+
+
 @pytest.mark.parametrize(
     "said",
     [b"", b"7", b"[]", b"{}", b'{"total": -1, "lines": []}', b'{"total": true, "lines": []}', b'{"total": 1, "lines": [{}]}', b'{"total": 1, "lines": 5}',

@@ -1,7 +1,7 @@
 """The count of the evaluations of a key at one party, on the disk before an answer leaves.
 
 ``evaluations.journal``: a line of JSON with a checksum for each counted request. The first line has the key, and the evaluations of lines that were
-dropped because they are older than an hour. A line is appended and synced before the parties compute. A line that a crash cut off was not synced: no
+dropped because they are older than two hours. Those of the last hour count for the limit of a receiver; the others show that a request was counted to a party whose clock is behind. A line is appended and synced before the parties compute. A line that a crash cut off was not synced: no
 answer left for it, and it is removed when the count is opened. Any other damaged line is refused: what it counted is not known.
 
 A counted request keeps its time. The clock of a count is the later of two: the system's, and the latest time that was counted plus what passed since then. So a clock that is set back, at a
@@ -16,6 +16,7 @@ import json
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,10 +30,12 @@ from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from .policy import HOUR, EvaluationPolicy
 
 JOURNAL = "evaluations.journal"
+KEPT = 2 * HOUR
+"""Seconds for which a line is kept."""
 LATEST = 1 << 40
 """Seconds of the epoch that no clock shows."""
 SPARE_LINES = 10_000
-"""Lines older than an hour that a journal has at most, about, before it is written anew."""
+"""Lines older than :data:`KEPT` that a journal has at most, about, before it is written anew."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,8 @@ class Evaluations:
     def _restore(self, found: Counts) -> None:
         self.total = found.total
         self._recent: dict[str, list[tuple[float, int, Counted]]] = {}  # heaps: the oldest first, also after the clock was set
+        self._older: deque[Counted] = deque()
+        """Lines of before the last hour, about the oldest first."""
         self._used: dict[str, int] = {}
         self._ids: set[str] = set()
         self._lines, self._order = 0, 0
@@ -181,7 +186,10 @@ class Evaluations:
         while recent and recent[0][0] <= now - HOUR:
             _, _, old = heapq.heappop(recent)
             self._used[receiver] -= old.count
-            self._ids.discard(f"{receiver}/{old.id}")
+            self._older.append(old)
+        while self._older and self._older[0].time <= now - KEPT:
+            gone = self._older.popleft()
+            self._ids.discard(f"{gone.receiver}/{gone.id}")
 
     def refusal(self, receiver: str, name: str, count: int, taken: Sequence[tuple[str, int]] = ()) -> KeyQuorumError | None:
         """Why ``count`` evaluations for a receiver, in the request ``name``, are refused; None if they are not. ``taken``: (receiver, count) of
@@ -228,12 +236,13 @@ class Evaluations:
             return json.dumps({"total": self.total, "lines": [vars(line) for line in lines]}, separators=(",", ":")).encode()
 
     def learn(self, said: bytes) -> None:
-        """Counts what another party has counted and this one has not, and returns when it is on the disk. Lines have one id wherever they are counted. A total above what these explain is of lines that are older. Raises
-        ValueError for bytes that are not those of :meth:`known`, and PolicyError if nothing can be written."""
+        """Counts what another party has counted and this one has not, and returns when it is on the disk. Lines have one id wherever they are counted. A total above what these explain is of lines that are older than an
+        hour here. Raises ValueError for bytes that are not those of :meth:`known`, and PolicyError if nothing can be written."""
         total, lines = read_known(said)
         with self._lock:
             now = self._clock()
-            new = [replace(line, time=min(line.time, now)) for line in lines if f"{line.receiver}/{line.id}" not in self._ids]
+            missing = (line for line in lines if line.time > now - HOUR and f"{line.receiver}/{line.id}" not in self._ids)
+            new = [replace(line, time=min(line.time, now)) for line in missing]
             if not new and total <= self.total:
                 return
             for line in new:
@@ -262,15 +271,14 @@ class Evaluations:
         reached("count/durable")
         for receiver in self._recent:
             self._forget_old(receiver, now)
-        kept = sum(map(len, self._recent.values()))
-        if self._lines > kept + SPARE_LINES:
+        if self._lines > len(self._kept()) + SPARE_LINES:
             try:
                 self._rewrite(self._kept())
             except OSError:  # these requests are counted; the next ones wait until the file can be written
                 self._failed = True
 
     def _kept(self) -> list[Counted]:
-        return [line for recent in self._recent.values() for _, _, line in recent]
+        return [*self._older, *(line for recent in self._recent.values() for _, _, line in recent)]
 
     def require(self) -> None:
         """Raises PolicyError while the count cannot be written."""
@@ -306,9 +314,9 @@ class Evaluations:
                 os.close(file)
 
     def _rewrite(self, lines: Sequence[Counted]) -> None:
-        """Writes the journal anew, with the lines of the last hour."""
+        """Writes the journal anew, with the lines that are kept."""
         now, key_id = self._clock(), self.policy.key_id
-        kept = sorted((line for line in lines if line.time > now - HOUR), key=lambda line: line.time)
+        kept = sorted((line for line in lines if line.time > now - KEPT), key=lambda line: line.time)
         dropped = self.total - sum(line.count for line in kept)
         write_atomically(self._path, _first(key_id, dropped) + b"".join(_line(key_id, vars(line)) for line in kept), 0o600)
         self._lines = len(kept)
