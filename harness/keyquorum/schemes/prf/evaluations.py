@@ -241,6 +241,8 @@ class Evaluations:
         total, lines = read_known(said)
         with self._lock:
             now = self._clock()
+            for receiver in self._recent:
+                self._forget_old(receiver, now)
             missing = (line for line in lines if line.time > now - HOUR and f"{line.receiver}/{line.id}" not in self._ids)
             new = [replace(line, time=min(line.time, now)) for line in missing]
             if not new and total <= self.total:
