@@ -105,12 +105,21 @@ def init(
         console.print("  without learning parity with noise")
     for party in committee.parties:
         console.print(f"  party {party.index}  {party.place}  {party.fingerprint or '(fingerprint missing)'}", markup=False)
+    digest = _say_digest(committee) if after is not None else None
     emit({
         "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings, "base_ot": committee.base_ot,
         "lpn": committee.lpn,
         "parties": [{"index": p.index, "host": p.host, "port": p.port, "fingerprint": p.fingerprint or None} for p in committee.parties],
-        "here": committee.local_parties(),
+        "here": committee.local_parties(), **({} if after is None else {"digest": digest}),
     })  # fmt: skip
+
+
+def _say_digest(committee: Committee) -> str | None:
+    """Prints the digest of a committee, which members of others compare before they pass their keys on to it; None while fingerprints are missing."""
+    if not all(party.fingerprint for party in committee.parties):
+        return None
+    console.print(f"digest of committee {committee.name}: {committee.digest.hex()}", markup=False)
+    return committee.digest.hex()
 
 
 def _replaced(texts: Sequence[str]) -> dict[int, str]:
@@ -129,9 +138,9 @@ def trust(
     fingerprint: Annotated[str, typer.Argument(help="Its fingerprint, 64 hexadecimal digits.", show_default=False)],
 ) -> None:
     """Enter the fingerprint of a party that runs on another host."""
-    api.trust(folder, party, fingerprint)
+    committee = api.trust(folder, party, fingerprint)
     console.print(f"party {party} is known by {fingerprint}")
-    emit({"party": party, "fingerprint": fingerprint})
+    emit({"party": party, "fingerprint": fingerprint, "digest": _say_digest(committee)})
 
 
 def doctor(

@@ -18,11 +18,11 @@ JobFile = Annotated[
 ]
 
 
-def hand_over(path: Path, job: Json) -> None:
-    """Writes a job, and prints what to do with it."""
+def hand_over(path: Path, job: Json, more: Json | None = None) -> None:
+    """Writes a job, and prints what to do with it. ``more``: further entries of the command's result."""
     api.write_job(path, job)
     console.print(f"{path}: copy it to every host, and start keyquorum party FOLDER INDEX {shlex.quote(str(path))} there", markup=False)
-    emit({"job": path})
+    emit({"job": path, **(more or {})})
 
 
 __all__ = ["JobFile", "hand_over"]

@@ -92,6 +92,13 @@ def party(
             help="decrypt: where the receiver writes: a folder, or a file for each ciphertext (default: where the job says).", show_default=False
         ),
     ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="reshare, at old members: the committee that gets all keys, as its folder or its digest, asked over a channel you trust.",
+            show_default=False,
+        ),
+    ] = None,
     mp_spdz: MpSpdzFolder = None,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 120.0,
@@ -115,9 +122,8 @@ def party(
 
     try:
         with ends_at_interrupt(f"party {index} was interrupted; keys made before are untouched"), progress_bars() as report:
-            result = run_party(
-                folder, index, chosen, report, connect_timeout, io_timeout, waiting=waiting_lines(runs(committee, chosen)), failed=failed
-            )
+            waiting = waiting_lines(runs(committee, chosen))
+            result = run_party(folder, index, chosen, report, connect_timeout, io_timeout, waiting=waiting, failed=failed, to=to)
     except (KeyQuorumError, EngineError) as error:
         if not said:
             raise

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .committee import Committee, Party, check_apart
+from .committee import COMMITTEE_FILE, Committee, Party, check_apart
 from .errors import CommitteeError, ParameterError
-from .plain import Json, is_count
+from .plain import Json, is_count, is_hex
 from .subset import SUBSET_PROTOCOL
 
 OLD, NEW, DEALERS = "old", "new", "dealers"
@@ -138,4 +138,38 @@ def bridge_of(committee: Committee, job: Json) -> Bridge:
     return bridge_between(old, committee, job[DEALERS], committee)
 
 
-__all__ = ["DEALERS", "NEW", "OLD", "Bridge", "bridge_between", "bridge_job", "bridge_of", "is_bridge_job"]
+def check_to(committee: Committee, party: int, to: str | Path | None) -> None:
+    """Refuses a job between two committees at an old member that does not know by itself who gets the keys: a job file may have been changed on its way, and names the new members and their fingerprints.
+    ``to``: folder of the new committee, or its digest, 64 hexadecimal digits. A new member has its own folder, and needs none. Raises ParameterError where it is missing, or the job is of another kind,
+    and CommitteeError where the job is for another new committee."""
+    if not isinstance(committee, Bridge):
+        if to is not None:
+            raise ParameterError("--to is for reshare jobs, which pass keys on to another committee: leave it out")
+        return
+    new = committee.sides[1]
+    if to is None:
+        if party in committee.olds:
+            raise ParameterError(
+                f"{committee.title(party)}: the job file alone says who gets all keys: give --to with the folder of the new committee, or with its digest, asked of its members over a channel that you trust"
+            )
+        return
+    known = _digest_in(to)
+    if known != new.digest.hex():
+        raise CommitteeError(
+            f"{committee.title(party)}: the job passes all keys on to {new.name} with digest {new.digest.hex()[:16]}..., and --to is {known[:16]}...: nothing was sent; find out who changed the job, or write it again with keyquorum reshare --job"
+        )
+
+
+def _digest_in(to: str | Path) -> str:
+    """The digest of a committee from its folder, or as written by people."""
+    digits = str(to).strip().lower()
+    if is_hex(digits, 64):
+        return digits
+    if not (Path(to) / COMMITTEE_FILE).is_file():
+        raise ParameterError(f"--to {to}: neither the folder of a committee nor a digest of 64 hexadecimal digits: keyquorum reshare --job prints it")
+    new = Committee.load(Path(to))
+    new.check_complete()
+    return new.digest.hex()
+
+
+__all__ = ["DEALERS", "NEW", "OLD", "Bridge", "bridge_between", "bridge_job", "bridge_of", "check_to", "is_bridge_job"]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from keyquorum.model.bridge import Bridge
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, PartyError, PartyInterrupted
 from keyquorum.model.plain import Json
@@ -30,11 +31,8 @@ LAST_SECONDS = 2.0
 class _Worker:
     """One party process: its events are read by a thread."""
 
-    def __init__(
-        self, started: tuple[Path, int, int], job: Json, progress: Progress | None, timeouts: tuple[float, float],
-        changed: threading.Event, locks: Sequence[int] = (),
-    ):  # fmt: skip
-        folder, party, self.party = started  # its number by which it is started, and the one for messages
+    def __init__(self, task: Json, party: int, progress: Progress | None, changed: threading.Event, locks: Sequence[int] = ()):
+        self.party = party  # its number for messages
         self.result: Json | None = None
         self.error: Json | None = None
         self.failed_at = math.inf
@@ -51,15 +49,6 @@ class _Worker:
             # Parties share the cores of this host, and idle threads of BLAS spin.
             env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
         )
-        task = {
-            "folder": str(folder),
-            "party": party,
-            "job": job,
-            "connect_timeout": timeouts[0],
-            "io_timeout": timeouts[1],
-            "locked": bool(locks),
-            "packages": PACKAGES,
-        }
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(task) + "\n")
@@ -153,15 +142,18 @@ def run_processes(
         )
     for party in range(committee.size):
         mac_key.check_party(committee, party)
-    timeouts = (connect_timeout, io_timeout)
+    common = {"job": job, "connect_timeout": connect_timeout, "io_timeout": io_timeout, "packages": PACKAGES}
+    if isinstance(of, Bridge):  # the caller has the folders of both committees, so the job is not the only one that names the new one
+        common["to"] = of.sides[1].digest.hex()
     workers: list[_Worker] = []
     changed = threading.Event()
     with hold(committee, range(committee.size), job, patience) as locks:
         held = [lock.descriptor for lock in locks]
         try:
             for party in range(committee.size):
-                started = (*committee.started_by(party), committee.number_of(party))
-                workers.append(_Worker(started, job, progress if party == 0 else None, timeouts, changed, held))
+                folder, number = committee.started_by(party)
+                task = {**common, "folder": str(folder), "party": number, "locked": bool(held)}
+                workers.append(_Worker(task, committee.number_of(party), progress if party == 0 else None, changed, held))
             if on_start is not None:
                 on_start([w.process for w in workers])
             _wait(workers, changed)

@@ -17,6 +17,7 @@ from keyquorum import _engine
 from keyquorum.backends import check_backend, open_backend
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.model.arguments import checked
+from keyquorum.model.bridge import check_to
 from keyquorum.model.builds import build_entries
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted, describe_os_error
@@ -136,12 +137,14 @@ def run_party(
     waiting: Waiting | None = None,
     failed: Failed | None = None,
     locked: bool = False,
+    to: str | Path | None = None,
 ) -> Json:
     """Runs one party of ``job`` and returns its result, with the key ``report`` added. Sends the reason of a failure to the others.
 
     Files, hashes, key, shares and policy are checked before the party connects. ``connect_timeout``: seconds to wait for another job at this party,
     which is named on standard error, and again seconds to wait for the other parties. ``io_timeout``: seconds to wait for a message. ``locked``: the
-    process that started this one holds the party's lock. Raises PartyInterrupted after Ctrl-C.
+    process that started this one holds the party's lock. ``to``: of a ``reshare`` job, at old members: the folder of the new committee, or its digest (64 hexadecimal digits); a job for another one is
+    refused before the party connects, see :func:`.check_to`. Raises PartyInterrupted after Ctrl-C.
     """
     committee = Committee.load(folder)
     if not 0 <= party < committee.size:
@@ -149,6 +152,7 @@ def run_party(
     check_job(job)
     committee = runs(committee, job)
     party = committee.index_of(party)
+    check_to(committee, party, to)
     with hold(committee, [] if locked else [party], job, connect_timeout):
         sweep(committee.party_folder(party))
         return _run(committee, party, job, progress, (connect_timeout, io_timeout), waiting, failed)
@@ -244,7 +248,7 @@ def main() -> int:
             add_package(prefix, package)
         result = run_party(
             Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"], failed=failed_once,
-            locked=bool(task.get("locked")),
+            locked=bool(task.get("locked")), to=task.get("to"),
         )  # fmt: skip
     except (KeyQuorumError, _engine.EngineError, OSError) as error:
         failed_once(error)
