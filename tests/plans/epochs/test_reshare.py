@@ -146,6 +146,25 @@ def test_bytes_are_those_of_seeds_and_of_the_pieces_without(tmp_path: Path) -> N
     assert sum(phase.bytes_sent for _, report in done for phase in report.phases if phase.name == "shares") == wanted
 
 
+def test_all_new_members_get_public_files_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piece by piece, so that the last one does not wait for the files of all before it."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    folder, sent = old.key_folder(0, "key"), list[tuple[int, bytes]]()
+    info = load_key(folder)
+    (folder / "round-keys-1.lwe").write_bytes(bytes(5000))
+    monkeypatch.setattr("keyquorum.plans.epochs.carried.PIECE", 1024)
+    session = SimpleNamespace(send=lambda party, data: sent.append((party, data)))
+    run: Any = SimpleNamespace(
+        old=old, number=0, context=SimpleNamespace(party=0), dealer=None, session=session, between=SimpleNamespace(news=range(3, 6))
+    )
+    reshare._Run._deal(run, "key", info)
+    turns = [sent[i : i + 3] for i in range(0, len(sent), 3)]
+    assert all([party for party, _ in turn] == [3, 4, 5] and len({data for _, data in turn}) == 1 for turn in turns)
+    files = b"".join((folder / name).read_bytes() for name in sorted(info.files))
+    whole = b"".join(turn[0][1] for turn in turns)
+    assert len(turns) > len(files) / 1024 and whole.startswith(files) and whole.endswith(bytes(5000))
+
+
 def test_who_holds_a_key_counts_not_who_made_it(tmp_path: Path) -> None:
     """Shares for subsets of a larger committee, the errors of decryptions, and the parties that may get results."""
     old = with_keys(tmp_path, "rep-field", 3, ["lwe64-p2"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keyquorum._engine import Session, ShareFile
@@ -64,15 +64,16 @@ def label_of(held: Holding, key: str, index: int) -> bytes:
     return f"{held.key_id} {key} {index}".encode()
 
 
-def send_file(session: Session, to: int, path: Path) -> None:
-    """Sends a public file in pieces."""
+def send_file(session: Session, to: Sequence[int], path: Path) -> None:
+    """Sends a public file in pieces, each to all receivers before the next one: none waits for the files of the others."""
     with path.open("rb") as file:
         while piece := file.read(PIECE):
-            session.send(to, piece)
+            for party in to:
+                session.send(party, piece)
 
 
-def send_files(session: Session, to: int, folder: Path, info: KeyInfo) -> None:
-    """Sends the public files of a key, each checked against the metadata before."""
+def send_files(session: Session, to: Sequence[int], folder: Path, info: KeyInfo) -> None:
+    """Sends the public files of a key as :func:`send_file` does, each checked against the metadata before."""
     for name in sorted(info.files):
         send_file(session, to, check_public_file(folder, info, name))
 

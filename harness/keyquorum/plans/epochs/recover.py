@@ -257,7 +257,7 @@ class _Run:
         info, held = held_keys(self.committee, self.party, "recover")[key]
         with self.context.phase("shares"):
             if self.party == self.helpers[0]:
-                send_files(self.session, self.lost, folder, info)
+                send_files(self.session, [self.lost], folder, info)
             if self.party in recovery.senders:
                 self._send_shares(recovery, key, held)
         if must_test(self.committee):

@@ -267,11 +267,11 @@ class _Run:
         held = holding_of(folder, info)
         if self.context.party == 0:
             beside = {path.name: [path.stat().st_size, sha256_of(path).hex()] for path in sorted(folder.glob(BESIDE))}
+            send_files(self.session, self.between.news, folder, info)
             for party in self.between.news:
-                send_files(self.session, party, folder, info)
                 self.session.send(party, json.dumps(beside).encode())
-                for name in sorted(beside):
-                    send_file(self.session, party, folder / name)
+            for name in sorted(beside):
+                send_file(self.session, self.between.news, folder / name)
         for index, vector in enumerate(held.vectors) if self.dealer is not None else ():
             secret: list[bytes | bytearray] = []
             try:
