@@ -344,6 +344,17 @@ def test_files_beside_a_key_that_are_not_public_ones_are_refused(said: bytes) ->
         reshare._Run._beside(run, said.replace(b"%s", b"00" * 32))
 
 
+def test_encrypted_round_keys_for_which_the_disk_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change is refused, and the old members keep their shares."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    (old.key_folder(0, "key") / "round-keys-1.lwe").write_bytes(bytes(5_000_000))
+    new, shares = api.init_after(tmp_path / "new", old), share_bytes(old)
+    monkeypatch.setattr("keyquorum.model.needs.available_disk", lambda folder: 3_000_000)
+    with pytest.raises(KeyQuorumError, match=r"the copy of encrypted round keys needs 6\.00 MB of disk, 3\.00 MB are free there"):
+        reshared(old, new)
+    assert share_bytes(old) == shares and not list(new.folder.rglob("*.lwe"))
+
+
 # -- committees from others ------------------------------------------------------------------------------------------------
 
 

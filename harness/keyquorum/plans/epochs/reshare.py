@@ -304,6 +304,7 @@ class _Run:
         folder = shares_folder.parent
         receive_files(self.session, 0, folder, info.files, sizes)
         digests, lengths = self._beside(self.session.recv(0, MOST_SAID))
+        require_disk("the copy of encrypted round keys", sum(lengths.values()), folder)
         receive_files(self.session, 0, folder, digests, lengths)
         for index, vector in enumerate(held.vectors):
             data: list[bytes | bytearray] = []
