@@ -134,7 +134,8 @@ def init_after(
 ) -> Committee:
     """Makes the folder of a committee to which another one's keys are to be passed on: :func:`init` with the protocol, the number of parties and the hosts of ``old``. All identities are new.
 
-    A party keeps the host of its number in ``old``, with a port that is higher by the number of parties there, since both roles run at once; where all parties run on this host, free ports.
+    A party keeps the host of its number in ``old``, with a port that is higher by the number of parties there, since both roles run at once; where all parties run on this host, free ports. An address of
+    ``old`` is refused.
     ``replace``: "HOST:PORT" by number of party, for new hosts and further parties. ``me``: default: the parties that are on this host in ``old``; of the new ones those at a loopback address, if all of ``old`` is here.
     Raises CommitteeError."""
     before = old if isinstance(old, Committee) else Committee.load(Path(old))
@@ -145,7 +146,9 @@ def init_after(
     given = {number: address(place) for number, place in (replace or {}).items()}
     here = before.local_parties()
     local = len(here) == before.size and all(_is_loopback(p.host) for p in before.parties)
-    free = iter(_free_ports(size)) if local else iter(())
+    taken = {(p.host, p.port): p.index for p in before.parties}
+    apart = {p.port for p in before.parties}
+    free = (port for port in (_free_ports(size + before.size) if local else ()) if port not in apart)
     places, mine = list[tuple[str, int]](), list[int]()
     for number in range(size):
         if number in given:
@@ -158,6 +161,11 @@ def init_after(
             raise CommitteeError(f"party {number} is not in {before.folder}: name its address with --replace {number}=HOST:PORT")
         if (local and _is_loopback(places[-1][0])) or (number in here and number not in given):
             mine.append(number)
+    for number, place in enumerate(places):
+        if place in taken:
+            raise CommitteeError(
+                f"party {number} has the address {place_text(*place)} of party {taken[place]} of {before.folder}, and both run at once: name another port with --replace {number}={place_text(*place).rpartition(':')[0]}:PORT"
+            )
     if unknown := sorted(set(given) - set(range(size))):
         raise CommitteeError(f"there is no party {unknown[0]} among {size}: leave out its address, or choose more parties with --parties")
     if me is None and not mine:

@@ -353,29 +353,3 @@ def test_encrypted_round_keys_for_which_the_disk_is_too_small(tmp_path: Path, mo
     with pytest.raises(KeyQuorumError, match=r"the copy of encrypted round keys needs 6\.00 MB of disk, 3\.00 MB are free there"):
         reshared(old, new)
     assert share_bytes(old) == shares and not list(new.folder.rglob("*.lwe"))
-
-
-# -- committees from others ------------------------------------------------------------------------------------------------
-
-
-def test_a_committee_after_another_one(tmp_path: Path) -> None:
-    """Hosts of before with other ports, and one that is replaced; identities are new, and only those of this host are made."""
-    places = ["a.example:7000", "b.example:7000", "c.example:7000"]
-    old = api.init(tmp_path / "old", 3, "rep-field", hosts=places, me=[1])
-    new = api.init_after(tmp_path / "new", old, {2: "d.example:7009"}, name="second")
-    assert [p.place for p in new.parties] == ["a.example:7003", "b.example:7003", "d.example:7009"]
-    assert new.local_parties() == [1] and (new.protocol, new.threshold, new.name) == ("rep-field", 1, "second")
-    assert new.parties[1].fingerprint not in ("", old.parties[1].fingerprint)
-    larger = api.init_after(tmp_path / "larger", old, {3: "e.example:1", 4: "e.example:2"}, protocol="shamir", me=[4])
-    assert (larger.size, larger.threshold, larger.local_parties()) == (5, 2, [4])
-    for given, said in (
-        ({"replace": {1: "d.example:1"}}, "no party of .* is on this host: name those of .* with --me"),
-        ({"parties": 4}, "party 3 is not in .*: name its address with --replace 3=HOST:PORT"),
-        ({"replace": {5: "d.example:1"}, "parties": 3}, "there is no party 5 among 3"),
-        ({"replace": {0: "d.example"}}, "is no address"),
-    ):
-        with pytest.raises(CommitteeError, match=said):
-            api.init_after(tmp_path / "not", old, **given)  # type: ignore[arg-type]
-    high = api.init(tmp_path / "high", 2, "semi", hosts=["a.example:65535", "b.example:1"], me=[0])
-    with pytest.raises(CommitteeError, match=r"no higher one is left: name its address with --replace 0=a\.example:PORT"):
-        api.init_after(tmp_path / "not", high)
