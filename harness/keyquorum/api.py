@@ -401,7 +401,7 @@ def reshare(
     io_timeout: float = 120.0,
 ) -> ReshareResult:
     """Passes all keys of a committee on to a new one without any, which may have another protocol and other members (:func:`init` with ``after``), among all parties of this host, each a process of its own,
-    over TLS. Keys, public files and ciphertexts stay as they are, and the secrets are nowhere. The old members erase their shares. ``dealers``: the old members that take part, by default all; absent ones keep
+    over TLS. Keys, public files and ciphertexts stay as they are, and no secret is rebuilt anywhere. The old members erase their shares. ``dealers``: the old members that take part, by default all; absent ones keep
     their old shares.
 
     Raises ParameterError for committees for malicious parties or with MACs, keys that the new committee cannot hold, and too few dealers; CommitteeError for committees that share an identity or an address;

@@ -175,7 +175,7 @@ def reshare(
     ] = None,
     job: JobFile = None,
 ) -> None:
-    """Pass all keys of a committee on to a new one, which may have another protocol and other members. Keys, public files and ciphertexts stay; the secrets are nowhere.
+    """Pass all keys of a committee on to a new one, which may have another protocol and other members. Keys, public files and ciphertexts stay; no secret is rebuilt anywhere.
 
     The old members erase their shares, and refuse to use the keys from then on. For committees whose parties follow the protocol. On several hosts start keyquorum party with the job at each old member, with its folder
     and number there and --to NEW, or the digest of NEW; and at each new one, with its folder and number there. Messages count the parties of both: old members first.

@@ -1,4 +1,4 @@
-"""Resharing: all keys of a committee go to a new one, which may have another protocol and other members. The secrets are nowhere; public files, metadata and ciphertexts stay as they are.
+"""Resharing: all keys of a committee go to a new one, which may have another protocol and other members. No secret is rebuilt anywhere; public files, metadata and ciphertexts stay as they are.
 
 1. Every party checks alone what it can. The old members state a hash of keys, holdings and epoch, and their counts; all state the same keys. The new members get metadata and refuse keys that they cannot hold.
 2. All toss the name of the epoch, and compare the record of the change. Nothing of a share was sent so far.
