@@ -393,8 +393,8 @@ class Daemon:
         self._busy = filling
         plan = self._planned(context.session, pool, filling)
         self._busy, self._filling.slice = filling or bool(plan.fill or plan.decrypt), plan.slice
-        for key, count, left in plan.refuse if group.member else []:  # the other parties get no requests
-            self.requests.refuse(key, self._too_small(count, left))
+        if group.member:  # the other parties get no requests
+            self._refused(plan)
         wanted = plan.decrypt
         if wanted:
             running[:] = [key for key, _ in wanted]
@@ -404,6 +404,11 @@ class Daemon:
             self._filling.run(pool, plan.fill, lambda: self._cycle(context, group, pool, running, True))
         self.requests.left = self._left(pool)
         self.metrics.items.set(0 if pool is None else pool.left)
+
+    def _refused(self, plan: Plan) -> None:
+        """Refuses the requests for which the pool is too small."""
+        for key, count, left in plan.refuse:
+            self.requests.refuse(key, self._too_small(count, left))
 
     def _planned(self, session: Session, pool: Pool | None, filling: bool) -> Plan:
         """The plan of this cycle: party 0 makes it and sends it to the others."""
@@ -419,7 +424,7 @@ class Daemon:
             raise PartyError(f"party 0 would fill a pool that has {pool.left:,} items, --keep is {self.service.keep:,}: see what runs there")
         return plan
 
-    def _too_small(self, count: int, left: int) -> PoolTooSmall:
+    def _too_small(self, count: int, left: int) -> KeyQuorumError:
         cure = f"{self.served_key.fill_command}{parties_option(self.committee)}, or serve with a larger --keep"
         if self._filling.trouble:
             cure = f"which cannot grow: {self._filling.trouble}"

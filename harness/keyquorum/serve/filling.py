@@ -157,6 +157,11 @@ class Filling:
         """Whether party 0 should have items made, of a pool with ``left`` items."""
         return left < self._keep and time.monotonic() >= self._after
 
+    def forget(self) -> None:
+        """Has the pool tried at once again: that of other parties may grow."""
+        self.trouble, self._wait, self._after = "", 0.0, 0.0
+        self._metrics.growing.set(1)
+
     @property
     def slice_items(self) -> int:
         """What party 0 proposes as items of the next slice."""
@@ -201,8 +206,7 @@ class Filling:
         self._metrics.fill_seconds.inc(watch.total)
         if self.trouble:
             self._log("the pool grows again")
-        self.trouble, self._wait, self._after = "", 0.0, 0.0
-        self._metrics.growing.set(1)
+        self.forget()
         self._rate = items / max(watch.total, 1e-6)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 import threading
@@ -16,9 +17,10 @@ import pytest
 from keyquorum import api
 from keyquorum.cli import app
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CommitteeError, ParameterError, PartyError
+from keyquorum.model.errors import CommitteeError, ParameterError, PartyError, PoolUnwritable
 from keyquorum.parties import run_in_process
 from keyquorum.parties.jobs import run_job
+from keyquorum.plans.pool_store import PoolStore
 from keyquorum.serve.client import Refused, RefusedUnconnected, make_receiver
 from keyquorum.serve.kinds import Service
 from keyquorum.serve.live import presence, receiver
@@ -124,6 +126,45 @@ def test_parties_come_and_go(live: Live, tmp_path: Path, monkeypatch: pytest.Mon
     assert asked(live) == VALUES
     pools = {path.name.rpartition(".")[2] for party in range(3) for path in (live.committee.party_folder(party) / "pools").iterdir()}
     assert pools == {"0-1", "1-2", "0-2"}
+
+
+def views(live: Live) -> list[str]:
+    """Who served, one entry for each view and member."""
+    return [line.partition(": ")[2].partition(" serve")[0] for line in live.logs if line.startswith("view ")]
+
+
+def test_a_member_that_cannot_write_its_audit_log(live: Live) -> None:
+    """Others serve, and the party serves again once it can, without a request."""
+    live.start(0, 1, 2)
+    assert asked(live) == VALUES and set(views(live)) == {"parties 0, 1"}
+    log = live.committee.party_folder(0) / "audit.jsonl"
+    log.rename(log.with_name("old.jsonl"))
+    log.mkdir(mode=0o700)
+    assert asked(live) == VALUES and views(live)[-1] == "parties 1, 2"
+    assert live.running[0][0].statement() == Statement(0, "0" * 64) and live.running[0][0]._not_ready() == "party 0 cannot write its audit log"
+    log.rmdir()
+    assert until(lambda: live.running[0][0].audit.writable)
+    live.stop(1)
+    assert asked(live) == VALUES and views(live)[-1] == "parties 0, 2"
+
+
+@pytest.mark.parametrize("method", ["claim_items", "write"])
+def test_a_member_that_cannot_write_its_pool(live: Live, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """No claim of items, or no new items. Its session comes up each time, so that shows nothing: the party says that it does not serve, and others do."""
+    right = getattr(PoolStore, method)
+
+    def full(store: PoolStore, *rest: Any) -> None:
+        if "party-0" in store.folder.parts:
+            if method == "write":
+                raise OSError(errno.ENOSPC, "No space left on device")
+            raise PoolUnwritable("the journal cannot be written")
+        right(store, *rest)
+
+    monkeypatch.setattr(PoolStore, method, full)
+    live.start(0, 1, 2)
+    assert asked(live) == VALUES and views(live)[-1] == "parties 1, 2"
+    assert any(line.startswith("this party serves no more for 10 s, others may: ") for line in live.logs)
+    assert live.running[0][0].statement() == Statement(0, "0" * 64)
 
 
 def answers(live: Live, said: dict[int, tuple[int, tuple[int, ...], str] | Exception]) -> Any:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError, PartyError
+from keyquorum.model.errors import AuditError, KeyQuorumError, ParameterError, PartyError, PoolUnwritable
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import ANY, numbers_text, subset_of
 from keyquorum.parties.context import PartyContext
@@ -27,6 +28,7 @@ from ..connection import NotConnected, ServedElsewhere
 from ..daemon import Daemon
 from ..kinds import Own, ServedKind, Service, open_kind
 from ..kinds.base import DEFAULTS, Asked
+from ..plan import Plan
 from ..requests import Answer
 from ..snapshot import Snapshot
 from .choice import Join, Propose, State, Statement, View, Wait, next_step
@@ -41,7 +43,14 @@ SETTLE_SECONDS = 0.5
 """Pause after a session until a party proposes a view: by then it knows who is lost."""
 PROPOSAL_SECONDS = 4.0
 """Time after which a proposed view in which nobody serves came to nothing."""
+PROVED_SECONDS = 10.0
+"""Time after which members that serve count as well, if they have answered no batch before."""
+FIRST_REST, LONGEST_REST = 10.0, 60.0
+"""Time for which a party serves no more that could not write its pool: at first, and at most."""
+AUDIT_SECONDS = 1.0
+"""Pause between two tries to write the audit log."""
 NO_OFFER = "0" * 64
+"""The offer of a party that cannot serve now."""
 ON_THIS_HOST = LiveOwn()
 
 
@@ -59,8 +68,12 @@ class LiveDaemon(Daemon):
         """The last view that the party joined."""
         self._joining = False
         self._proposed: View | None = None
-        self._proposed_at, self._came_up, self._failed = 0.0, False, 0
-        """When that was; whether its members served; and how many proposed views in a row came to nothing."""
+        self._proposed_at, self._up_at, self._came_up, self._failed = 0.0, 0.0, False, 0
+        """When that was; since when its members serve (0: they did not yet); whether they answered a batch, or served for some time; and how many proposed views in a row came to nothing."""
+        self._unwell, self._rest_until, self._rest_seconds = "", 0.0, 0.0
+        """Why the party could not write its pool, until when it serves no more for that, and for how long."""
+        self._audit_at = 0.0
+        """When it tried last to write an audit log that could not be written."""
         self._free_at = 0.0
         """When the last session ended."""
         self._serving: View | None = None
@@ -78,8 +91,11 @@ class LiveDaemon(Daemon):
 
     def statement(self) -> Statement:
         """What the party does now. From any thread."""
-        if self._offer == NO_OFFER or self._stop.is_set():
-            return Statement(self._me, NO_OFFER)  # it does not serve yet, or no more
+        if self._offer == NO_OFFER or self._stop.is_set() or self._trouble():
+            return Statement(self._me, NO_OFFER)  # it does not serve yet, or no more, or cannot
+        return self._said()
+
+    def _said(self) -> Statement:
         state = State.IDLE
         if self._joining and self._view is not None:
             state = State.SERVING if self.connection.connected else State.JOINING
@@ -114,6 +130,9 @@ class LiveDaemon(Daemon):
 
     def _answer(self, body: bytes) -> Answer:
         assert self._view is not None
+        self._rest_seconds = 0.0
+        if self._view == self._proposed:
+            self._proved()
         return Answer(body, {"view": self._view.number, "parties": list(self._view.members), "epoch": self.served_key.epoch})
 
     def _admit(self, asked: Asked) -> None:
@@ -133,6 +152,9 @@ class LiveDaemon(Daemon):
         """Why requests are refused now."""
         if self._serving is not None and not self._joining:
             return _elsewhere(self._serving)
+        trouble = self._trouble()
+        if trouble and not self._joining:
+            return NotConnected(f"party {self._me} {trouble}: send the request again")
         refusal = self.connection.refusal()
         if refusal is None:
             return None
@@ -147,14 +169,25 @@ class LiveDaemon(Daemon):
         for index in missing:
             number = self.committee.number_of(index)
             said = live.get(number)
-            if said is None or said.joined > self._view.number or (said.joined == self._view.number and said.state is State.IDLE):
+            if (
+                said is None
+                or said.offer != self._offer
+                or said.joined > self._view.number
+                or (said.joined == self._view.number and said.state is State.IDLE)
+            ):
                 raise PartyError(f"party {number} does not come to view {self._view.number}")
 
+    def _too_small(self, count: int, left: int) -> KeyQuorumError:
+        error = super()._too_small(count, left)
+        # Other members may have items, or room for them. All members know who has none.
+        return NotConnected(f"{error}: send the request again") if self._filling.trouble and count <= self.service.keep else error
+
     def _not_ready(self) -> str:
+        trouble = self._trouble()
+        if trouble and not self._stop.is_set():
+            return f"party {self._me} {trouble}"
         # A party that is not needed now is well.
-        if self._stop.is_set() or self._serving is None:
-            return super()._not_ready()
-        return "" if self.audit.writable else "the audit log cannot be written"
+        return super()._not_ready() if self._stop.is_set() or self._serving is None else ""
 
     def snapshot(self) -> Snapshot:
         """See :meth:`.Daemon.snapshot`."""
@@ -193,7 +226,12 @@ class LiveDaemon(Daemon):
             try:
                 self._pool_lost = view.members in self._lost_pools
                 self._log(f"view {view.number}: parties {numbers_text(view.members)} serve; errors of their connections number them from 0")
+                self._filling.forget()
                 super()._session()
+            except (PoolUnwritable, OSError) as error:
+                if not isinstance(error, (ConnectionError, TimeoutError)):
+                    self._rest(str(error))
+                raise
             finally:
                 if not self._pool_lost:
                     self._lost_pools.discard(view.members)
@@ -210,13 +248,20 @@ class LiveDaemon(Daemon):
         while not self._stop.is_set():
             live = self._presence.live()
             self._judge(live)
-            step = next_step(self.statement(), live, self._needed, self._failed)
+            trouble = self._trouble()
+            if trouble:
+                self._proposed = None
+                self._try_audit()
+            step = next_step(self._said(), live, self._needed, self._failed)
+            if trouble:
+                step = Wait(step.serving if isinstance(step, Wait) else None)
             if isinstance(step, Join):
                 return step.view
             if isinstance(step, Propose) and time.monotonic() > self._free_at + SETTLE_SECONDS:
                 if self._proposed is not None and not self._came_up:
                     self._failed += 1
                 self._proposed, self._proposed_at, self._came_up = step.view, time.monotonic(), False
+                self._up_at = 0.0
             self._serving = step.serving if isinstance(step, Wait) else None
             self._refuse_waiting()
             self._stop.wait(STEP)
@@ -227,14 +272,55 @@ class LiveDaemon(Daemon):
         if self._proposed is None or self._came_up:
             return
         if any(said.state is State.SERVING and said.view == self._proposed for said in live.values()):
-            self._came_up, self._failed = True, 0
+            self._serves()
         elif time.monotonic() > self._proposed_at + PROPOSAL_SECONDS:
             self._proposed, self._failed = None, self._failed + 1
 
     def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str], filling: bool = False) -> None:
-        if self._view == self._proposed and not self._came_up:
-            self._came_up, self._failed = True, 0
+        if self._view == self._proposed:
+            self._serves()
+        if not self.audit.writable:
+            raise PartyError(f"party {self._me} {self._trouble()}")
         super()._cycle(context, group, pool, running, filling)
+
+    def _refused(self, plan: Plan) -> None:
+        super()._refused(plan)
+        trouble = self._filling.trouble
+        if trouble and any(count <= self.service.keep for _, count, _ in plan.refuse):  # at all members
+            if trouble.startswith(f"party {self._me}: "):
+                self._rest(trouble)
+            raise PartyError(f"the pool cannot grow: {trouble}")
+
+    def _serves(self) -> None:
+        """Notes that the members of the proposed view serve. They may break off at the first batch, so that alone does not show that they are well."""
+        now = time.monotonic()
+        self._up_at = self._up_at or now
+        if now > self._up_at + PROVED_SECONDS:
+            self._proved()
+
+    def _proved(self) -> None:
+        self._came_up, self._failed = True, 0
+
+    # -- a party that is live and cannot serve ------------------------------------------------------------------------------
+
+    def _trouble(self) -> str:
+        """Why the party cannot serve now; empty if it can."""
+        if not self.audit.writable:
+            return "cannot write its audit log"
+        return f"cannot write its pool ({self._unwell})" if time.monotonic() < self._rest_until else ""
+
+    def _rest(self, reason: str) -> None:
+        """Serves no more for some time, so that others do."""
+        self._rest_seconds = min(LONGEST_REST, 2 * self._rest_seconds or FIRST_REST)
+        self._unwell, self._rest_until = reason, time.monotonic() + self._rest_seconds
+        self._log(f"this party serves no more for {self._rest_seconds:.0f} s, others may: {reason}")
+
+    def _try_audit(self) -> None:
+        """Tries, once in a while, whether the audit log can be written again."""
+        if not self.audit.writable and time.monotonic() > self._audit_at + AUDIT_SECONDS:
+            self._audit_at = time.monotonic()
+            with suppress(AuditError):
+                self.audit.require()
 
 
 def _elsewhere(view: View) -> ServedElsewhere:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError
+from keyquorum.model.errors import AuditError, CommitteeError, KeyQuorumError, PartyError
 from keyquorum.model.plain import Json, is_count
 from keyquorum.model.subset import ANY, subset_of
 from keyquorum.schemes.base import Decrypted
@@ -37,7 +37,7 @@ TRY_SECONDS = 3.0
 LIVE_SECONDS = 12.0
 """How long a receiver asks again, at least: parties that replace a lost one connect within a few seconds, and may have to make items first."""
 CONNECT_SECONDS = 2.0
-PASSING = (NotConnected.__name__, ServedElsewhere.__name__, PartyError.__name__)
+PASSING = (NotConnected.__name__, ServedElsewhere.__name__, PartyError.__name__, AuditError.__name__)
 """Refusals that another try may not meet. All others are for good."""
 Place = tuple[str, int]
 Sharing = tuple[int, tuple[int, ...], str]
