@@ -22,6 +22,8 @@ def test_the_lowest_live_party_proposes() -> None:
     others = {party: said(party) for party in (2, 3, 4)}
     assert next_step(said(1), others, 3) == Propose(View(1, (1, 2, 3)))
     assert next_step(said(1), others, 3, failed=1) == Propose(View(1, (2, 3, 4)))
+    assert next_step(said(1), others, 3, unusable={(1, 2, 3)}) == Propose(View(1, (2, 3, 4)))
+    assert next_step(said(1), {2: said(2), 3: said(3)}, 3, unusable={(1, 2, 3)}) == Propose(View(1, (1, 2, 3)))  # there are no others
     assert next_step(said(2), {1: said(1), 3: said(3)}, 3) == Wait()
     assert next_step(said(1), {party: said(party) for party in (2,)}, 3) == Wait()
     assert next_step(said(1), {2: said(2), 3: said(3, offer=OTHER)}, 3) == Wait()  # with other options

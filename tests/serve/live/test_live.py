@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +165,23 @@ def test_a_member_that_cannot_write_its_pool(live: Live, monkeypatch: pytest.Mon
     assert asked(live) == VALUES and views(live)[-1] == "parties 1, 2"
     assert any(line.startswith("this party serves no more for 10 s, others may: ") for line in live.logs)
     assert live.running[0][0].statement() == Statement(0, "0" * 64)
+
+
+def test_a_lost_pool_is_lost_to_its_members_alone(live: Live) -> None:
+    """Without `--keep` no pool is made anew. Parties whose pool is lost serve with others then, and none of them ends."""
+    live.start(0, 1, 2)
+    assert asked(live) == VALUES
+    live.stop(0)
+    assert asked(live) == VALUES
+    assert until(lambda: (live.running[1][0].requests.left or 0) >= 512)
+    live.stop(1, 2)
+    (pool,) = (live.committee.party_folder(0) / "pools").glob("*.0-1")
+    (pool / "cursor.journal").unlink()
+    live.service = replace(live.service, keep=0, chunk=0)
+    live.start(0, 1, 2)
+    assert asked(live) == VALUES and views(live)[-1] == "parties 1, 2"
+    assert any("parties 0, 1 cannot serve together, others may: " in line and "keyquorum pool drop, and fill again" in line for line in live.logs)
+    assert all(thread.is_alive() for _, thread in live.running.values())
 
 
 def answers(live: Live, said: dict[int, tuple[int, tuple[int, ...], str] | Exception]) -> Any:

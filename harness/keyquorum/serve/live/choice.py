@@ -6,7 +6,7 @@ serves in it until its session breaks. The session compares the view. So members
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -107,9 +107,11 @@ class Wait:
     serving: View | None = None
 
 
-def next_step(me: Statement, live: Mapping[int, Statement], needed: int, failed: int = 0) -> Join | Propose | Wait:
+def next_step(
+    me: Statement, live: Mapping[int, Statement], needed: int, failed: int = 0, unusable: Collection[tuple[int, ...]] = ()
+) -> Join | Propose | Wait:
     """What a party does that is in no session. ``live``: statements of the other live parties, by their numbers; those with another offer count as absent. ``failed``: views that this party proposed
-    in a row, and that came to nothing: then it proposes other members."""
+    in a row, and that came to nothing: then it proposes other members. ``unusable``: members that cannot serve together, as far as this party knows; it proposes them where it has no others."""
     others = {number: said for number, said in live.items() if said.offer == me.offer}
     known = {me.party: me, **others}
     proposals = [said.proposed for _, said in sorted(known.items()) if said.proposed is not None and set(said.proposed.members) <= set(known)]
@@ -127,8 +129,9 @@ def next_step(me: Statement, live: Mapping[int, Statement], needed: int, failed:
         return Wait()
     number = 1 + max(max(said.joined, 0 if said.proposed is None else said.proposed.number) for said in known.values())
     order = sorted(known)
-    members = sorted(order[(failed + i) % len(order)] for i in range(needed))
-    return Propose(View(number, tuple(members)))
+    turns = [tuple(sorted(order[(failed + turn + i) % len(order)] for i in range(needed))) for turn in range(len(order))]
+    members = next((members for members in turns if members not in unusable), turns[0])
+    return Propose(View(number, members))
 
 
 __all__ = ["Join", "Propose", "State", "Statement", "View", "Wait", "next_step", "read_statement"]

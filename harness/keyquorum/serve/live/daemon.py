@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import AuditError, KeyQuorumError, ParameterError, PartyError, PoolUnwritable
+from keyquorum.model.errors import AuditError, KeyQuorumError, ParameterError, PartyError, PoolLost, PoolUnwritable
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import ANY, numbers_text, subset_of
 from keyquorum.parties.context import PartyContext
@@ -47,6 +47,8 @@ PROVED_SECONDS = 10.0
 """Time after which members that serve count as well, if they have answered no batch before."""
 FIRST_REST, LONGEST_REST = 10.0, 60.0
 """Time for which a party serves no more that could not write its pool: at first, and at most."""
+UNUSABLE_SECONDS = 60.0
+"""Time for which members are not proposed again whose pool is lost: then an operator may have dropped it, and filled it again."""
 AUDIT_SECONDS = 1.0
 """Pause between two tries to write the audit log."""
 NO_OFFER = "0" * 64
@@ -79,6 +81,8 @@ class LiveDaemon(Daemon):
         self._serving: View | None = None
         """The view in which others serve, as they say."""
         self._lost_pools: set[tuple[int, ...]] = set()
+        self._unusable: dict[tuple[int, ...], float] = {}
+        """Members whose pool is lost where none is made anew, and until when this party proposes others."""
         self._me, self._live_own = party, live
         self._answering = Answering(committee.identity_path(party), live.host, live.port, self.statement)
         self._presence = Presence(committee, party, lambda: live.places or local_places(committee), self._needed)
@@ -199,7 +203,7 @@ class LiveDaemon(Daemon):
         )  # fmt: skip
 
     def run(self) -> None:
-        """See :meth:`.Daemon.run`."""
+        """See :meth:`.Daemon.run`. A pool that is not safe to use does not end it: other members have other pools."""
         try:
             super().run()
         finally:
@@ -232,6 +236,11 @@ class LiveDaemon(Daemon):
                 if not isinstance(error, (ConnectionError, TimeoutError)):
                     self._rest(str(error))
                 raise
+            except PoolLost as error:
+                if self.service.keep:
+                    raise
+                self._unusable[view.members] = time.monotonic() + UNUSABLE_SECONDS
+                raise PartyError(f"parties {numbers_text(view.members)} cannot serve together, others may: {error}") from None
             finally:
                 if not self._pool_lost:
                     self._lost_pools.discard(view.members)
@@ -252,7 +261,8 @@ class LiveDaemon(Daemon):
             if trouble:
                 self._proposed = None
                 self._try_audit()
-            step = next_step(self._said(), live, self._needed, self._failed)
+            self._unusable = {members: until for members, until in self._unusable.items() if until > time.monotonic()}
+            step = next_step(self._said(), live, self._needed, self._failed, self._unusable)
             if trouble:
                 step = Wait(step.serving if isinstance(step, Wait) else None)
             if isinstance(step, Join):
