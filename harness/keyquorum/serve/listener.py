@@ -63,6 +63,12 @@ def source_of(address: str) -> str:
     return str(ip)
 
 
+def bounded(most: int, part: int) -> int:
+    """At most ``most`` connections, and a ``part``-th of the descriptors that the process may have."""
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most if descriptors == resource.RLIM_INFINITY else min(most, descriptors // part)
+
+
 class Connections:
     """A bounded set of connections, ordered by the time of their last use. Each belongs to a source (an address, or a receiver). A connection that is
     displaced is shut down; its thread closes it. ``most``: connections in all; ``most_of_source``: of one source."""
@@ -153,9 +159,7 @@ class Listener:
         self._receivers, self._key, self._requests, self._count = receivers, key, requests, count
         self._audit = audit
         self._memory = Budget(MEMORY, MEMORY // 2)
-        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        few = 1 << 20 if descriptors == resource.RLIM_INFINITY else descriptors
-        channels, unverified = min(MOST_CHANNELS, few // 4), min(MOST_UNVERIFIED, few // 8)
+        channels, unverified = bounded(MOST_CHANNELS, 4), bounded(MOST_UNVERIFIED, 8)
         self._channels, self._unverified = Connections(channels, channels // 2), Connections(unverified, min(MOST_OF_SOURCE, unverified // 2))
         try:
             self._listener = socket.create_server((host, port), backlog=128)

@@ -239,19 +239,19 @@ def _exactly(channel: ssl.SSLSocket, size: int, deadline: float | None = None, m
 
 
 def receive_message(
-    channel: ssl.SSLSocket, limit: int, seconds: float | None = None, memory: MessageMemory | None = None
+    channel: ssl.SSLSocket, limit: int, seconds: float | None = None, memory: MessageMemory | None = None, head_limit: int = HEAD_LIMIT
 ) -> tuple[Json, bytearray] | None:
     """The next message; None if the channel ends. Raises ConnectionError for a malformed message, :class:`MessageTooLong` for a body above ``limit`` bytes, and PartyError if
     the budget has no memory for the body. ``seconds``: bound on the whole message after its first byte, plus one second for each
-    :data:`SLOWEST` bytes (ConnectionError); it changes the timeout of the channel."""
+    :data:`SLOWEST` bytes (ConnectionError); it changes the timeout of the channel. ``head_limit``: most bytes of the head."""
     first = channel.recv(1)
     if not first:
         return None
     deadline = None if seconds is None else time.monotonic() + seconds
     sizes = first + bytes(_exactly(channel, 11, deadline) or b"")
     head_size, size = int.from_bytes(sizes[:4], "little"), int.from_bytes(sizes[4:], "little")
-    if head_size > HEAD_LIMIT:
-        raise ConnectionError(f"a message with a head of {head_size} bytes: at most {HEAD_LIMIT} bytes")
+    if head_size > head_limit:
+        raise ConnectionError(f"a message with a head of {head_size} bytes: at most {head_limit} bytes")
     if deadline is not None:
         deadline += min(size, limit) / SLOWEST
     try:

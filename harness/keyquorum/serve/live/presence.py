@@ -1,7 +1,8 @@
-"""Who is live: every party asks every other one a few times a second what it does (:class:`.choice.Statement`), over TLS with pinned certificates.
+"""Who is live: every party asks every other one some three times a second what it does (:class:`.choice.Statement`), over TLS with pinned certificates.
 
-A party answers anybody: what it says is no secret, as the metrics are none. The one that asks knows by the certificate whose answer it is. A party that does not answer in time, or closes the
-channel, counts as lost until it answers again. Nothing but the time that a request takes depends on these answers.
+A party answers anybody who reaches the port. So strangers there learn its number and certificate, whether it serves, with whom and in which view, a digest of its options, and when that changes. None of this is secret,
+but it names the parties that an attacker would have to stop. What strangers cost is bounded: channels, questions of a channel in a second, and the length of a question. The one that asks knows by the certificate whose
+answer it is. A party that does not answer in time, or closes the channel, counts as lost until it answers again. Nothing but the time that a request takes depends on these answers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from keyquorum.model.errors import CommitteeError, KeyQuorumError
 from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import json_loads
 
-from ..listener import Connections, source_of
+from ..listener import Connections, bounded, source_of
 from ..sealed import sealed, sealing
 from ..wire import client_context, connect, load_identity, receive_message, send_message
 from .choice import Statement, read_statement
@@ -30,8 +31,12 @@ LOST_SECONDS = 2.0
 """Longest wait for an answer."""
 QUIET_SECONDS = 10.0
 """Time after which a channel on which nobody asks is closed."""
+ANSWER_SECONDS = 0.1
+"""Pause before each answer. Who asks back to back costs no more than that."""
+QUESTION_LIMIT = 1 << 10
+"""Bytes of a question."""
 MOST, MOST_OF_SOURCE = 128, 64
-"""Channels that a party answers at a time, in all and from one address."""
+"""Channels that a party answers at a time, in all and from one address; fewer where the limit on descriptors is low."""
 Place = tuple[str, int]
 
 
@@ -43,7 +48,8 @@ class Answering:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_3
         load_identity(self._context, identity)
-        self._connections = Connections(MOST, MOST_OF_SOURCE)
+        most = bounded(MOST, 8)
+        self._connections = Connections(most, min(MOST_OF_SOURCE, most // 2))
         try:
             self._listener = socket.create_server((host, port), backlog=64)
         except (OSError, UnicodeError) as error:
@@ -89,7 +95,8 @@ class Answering:
             channel = found
             found.do_handshake()
             sealed(found).answer_seal()
-            while not self._closed and receive_message(found, 0, QUIET_SECONDS) is not None:
+            while not self._closed and receive_message(found, 0, QUIET_SECONDS, head_limit=QUESTION_LIMIT) is not None:
+                time.sleep(ANSWER_SECONDS)
                 found.settimeout(QUIET_SECONDS)
                 send_message(found, self._say().to_json())
         except (OSError, ConnectionError, KeyQuorumError):
