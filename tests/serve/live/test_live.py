@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import resource
 import socket
 import threading
 import time
@@ -29,6 +30,7 @@ from keyquorum.serve.live.daemon import LiveDaemon
 from keyquorum.serve.live.options import LiveOwn, check_live
 from keyquorum.serve.live.presence import Answering, Presence
 from keyquorum.serve.live.receiver import Again, LiveReceiver
+from keyquorum.serve.wire import client_context, connect, receive_message, send_message
 from typer.testing import CliRunner
 
 from tests.fhe.dealer import tiny
@@ -104,8 +106,9 @@ def test_parties_come_and_go(live: Live, tmp_path: Path, monkeypatch: pytest.Mon
     alice = live.committee.folder / "receiver-alice.pem"
     with pytest.raises(Refused, match=r"here serve any parties that are live, ask with --parties any|parties 0, 1 serve now"):
         call("decrypt", live.committee.folder, "key", live.committee.folder.parent / "x.ct", "--committee", "--identity", alice, "-o", tmp_path / "o")
-    said = json.loads((live.committee.party_folder(2) / "audit.jsonl").read_text().splitlines()[0])
-    assert said["parties"] == "any" and said["error"] == "parties 0, 1 serve now, in view 1: ask all parties, and take what these answer"
+    lines = live.committee.party_folder(2) / "audit.jsonl"
+    elsewhere = ("any", "parties 0, 1 serve now, in view 1: ask all parties, and take what these answer")
+    assert until(lambda: elsewhere in [(said.get("parties"), said.get("error")) for said in map(json.loads, lines.read_text().splitlines())])
     live.stop(0)
     assert asked(live) == VALUES
     live.start(0)
@@ -238,6 +241,22 @@ def test_shares_of_two_sharings_added_up_are_no_messages(live: Live, monkeypatch
     assert not np.array_equal(total((1, 2), False), message)
 
 
+def test_tries_become_rarer(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members that are slow serve tries that were given up, and each takes items."""
+    tries, pauses = [0] * 6, list[float]()
+
+    def one(self: LiveReceiver, body: bytes, head: object) -> tuple[tuple[int, ...], list[bytearray]]:
+        if not tries:
+            return (0, 1), []
+        raise Again(f"try {tries.pop()}")
+
+    monkeypatch.setattr(LiveReceiver, "_try", one)
+    asking = LiveReceiver(live.committee, live.committee.folder / "receiver-alice.pem")
+    monkeypatch.setattr(receiver.time, "sleep", pauses.append)
+    assert asking.ask_any(b"", {}) == ((0, 1), [])
+    assert pauses == [0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+
+
 @pytest.mark.parametrize(
     ("head", "text"),
     [
@@ -285,9 +304,15 @@ def test_who_is_live(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
         assert until(lambda: 1 in mine.live()) and mine.live() == {1: Statement(1, "ab" * 32)} and set(mine.away()) == {2}
         one.close()
         assert until(lambda: not mine.live()) and set(mine.away()) == {1, 2}
-        liar = Answering(committee.identity_path(1), "127.0.0.1", 0, lambda: Statement(2, "ab" * 32))
+        told = list[Statement]()
+
+        def lie() -> Statement:
+            told.append(Statement(2, "ab" * 32))
+            return told[-1]
+
+        liar = Answering(committee.identity_path(1), "127.0.0.1", 0, lie)
         places[1] = ("127.0.0.1", liar.port)
-        time.sleep(0.6)
+        assert until(lambda: len(told) > 1)  # it is asked again once its first answer was read
         assert not mine.live()
         liar.close()
         again = Answering(committee.identity_path(1), "127.0.0.1", 0, lambda: Statement(1, "cd" * 32))
@@ -299,6 +324,46 @@ def test_who_is_live(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
         wrong.close()
     with pytest.raises(CommitteeError, match="choose another --live-host or --live-port"):
         Answering(committee.identity_path(1), "192.0.2.1", 0, lambda: Statement(1, "ab" * 32))
+
+
+def test_what_strangers_cost(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions back to back are answered slowly, long ones not at all, and few descriptors mean few channels."""
+    committee, alice = live.committee, client_context(live.committee.folder / "receiver-alice.pem")
+    one = Answering(committee.identity_path(1), "127.0.0.1", 0, lambda: Statement(1, "ab" * 32))
+    try:
+        channel = connect(alice, 1, "127.0.0.1", one.port, committee.parties[1].fingerprint, 5)
+        begin = time.monotonic()
+        for _ in range(6):
+            send_message(channel, {})
+        for _ in range(6):
+            answer = receive_message(channel, 0)
+            assert answer is not None and answer[0] == Statement(1, "ab" * 32).to_json()
+        assert time.monotonic() - begin > 0.55
+        send_message(channel, {"x": "y" * 1100})
+        assert ended(channel)
+        channel.close()
+    finally:
+        one.close()
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (64, 64))
+    few = Answering(committee.identity_path(1), "127.0.0.1", 0, lambda: Statement(1, "ab" * 32))
+    raw = [socket.create_connection(("127.0.0.1", few.port), 5) for _ in range(5)]  # half of an eighth, and one
+    try:
+        assert ended(raw[0])
+    finally:
+        few.close()
+        for each in raw:
+            each.close()
+
+
+def ended(channel: socket.socket) -> bool:
+    """Whether the other side ends a channel within 3 s."""
+    channel.settimeout(3)
+    try:
+        return channel.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
 
 
 def until(condition: Any, seconds: float = 15.0) -> bool:

@@ -36,6 +36,8 @@ TRY_SECONDS = 3.0
 """How long a try goes on after the first answer."""
 LIVE_SECONDS = 12.0
 """How long a receiver asks again, at least: parties that replace a lost one connect within a few seconds, and may have to make items first."""
+LONGEST_PAUSE = 2.0
+"""Longest pause before another try. The first pause is :data:`AGAIN_SECONDS`, each other one twice the one before: members may still serve a try that was given up, which takes items."""
 CONNECT_SECONDS = 2.0
 PASSING = (NotConnected.__name__, ServedElsewhere.__name__, PartyError.__name__, AuditError.__name__)
 """Refusals that another try may not meet. All others are for good."""
@@ -96,7 +98,7 @@ class LiveReceiver(Receiver):
 
     def ask_any(self, body: bytes, head: Mapping[str, object]) -> tuple[tuple[int, ...], list[bytearray]]:
         """The numbers of the t + 1 parties that answered, and their answers. Raises :class:`.Refused`, PartyError or, when no t + 1 parties answered in time, RefusedUnconnected."""
-        until = time.monotonic() + self._wait
+        until, pause = time.monotonic() + self._wait, AGAIN_SECONDS
         with self._lock:
             while True:
                 try:
@@ -104,7 +106,8 @@ class LiveReceiver(Receiver):
                 except Again as error:
                     if time.monotonic() >= until:
                         raise RefusedUnconnected(f"no {self._needed} parties answered within {self._wait:g} s; the last try: {error}") from None
-                time.sleep(AGAIN_SECONDS)
+                time.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
 
     def _try(self, body: bytes, head: Mapping[str, object]) -> tuple[tuple[int, ...], list[bytearray]]:
         """One request, with an id of its own, to all parties."""
