@@ -24,8 +24,8 @@ from keyquorum.parties.jobs import run_job
 from keyquorum.plans.pool_store import PoolStore
 from keyquorum.serve.client import Refused, RefusedUnconnected, make_receiver
 from keyquorum.serve.kinds import Service
-from keyquorum.serve.live import presence, receiver
-from keyquorum.serve.live.choice import Statement
+from keyquorum.serve.live import daemon, presence, receiver
+from keyquorum.serve.live.choice import State, Statement, View
 from keyquorum.serve.live.daemon import LiveDaemon
 from keyquorum.serve.live.options import LiveOwn, check_live
 from keyquorum.serve.live.presence import Answering, Presence
@@ -51,14 +51,14 @@ class Live:
 
     def start(self, *parties: int) -> None:
         for party in parties:
-            daemon = LiveDaemon(self.committee, party, self.service, log=self.logs.append)
-            thread = threading.Thread(target=self._run, args=(daemon,), daemon=True)
+            one = LiveDaemon(self.committee, party, self.service, log=self.logs.append)
+            thread = threading.Thread(target=self._run, args=(one,), daemon=True)
             thread.start()
-            self.running[party] = daemon, thread
+            self.running[party] = one, thread
 
-    def _run(self, daemon: LiveDaemon) -> None:
+    def _run(self, one: LiveDaemon) -> None:
         try:
-            daemon.run()
+            one.run()
         except BaseException as error:
             self.failures.append(error)
 
@@ -168,6 +168,27 @@ def test_a_member_that_cannot_write_its_pool(live: Live, monkeypatch: pytest.Mon
     assert asked(live) == VALUES and views(live)[-1] == "parties 1, 2"
     assert any(line.startswith("this party serves no more for 10 s, others may: ") for line in live.logs)
     assert live.running[0][0].statement() == Statement(0, "0" * 64)
+
+
+def test_a_view_that_breaks_at_once_came_to_nothing(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proposed view counts once it has answered a batch, or served for some time: others are proposed after one that only came up."""
+    one, view = LiveDaemon(live.committee, 0, live.service), View(5, (0, 1))
+    serving = {1: Statement(1, "ab" * 32, State.SERVING, view)}
+    try:
+        one._failed, one._proposed = 2, view
+        one._judge(serving)
+        assert (one._failed, one._proposed) == (2, view)  # it is not taken back while its members serve
+        one._judge({})
+        assert (one._failed, one._proposed) == (3, None)
+        one._proposed = view
+        monkeypatch.setattr(daemon, "PROVED_SECONDS", -1.0)
+        one._judge(serving)
+        assert one._failed == 0 and one._came_up
+        one._failed, one._came_up, one._view = 4, False, view
+        assert one._answer(b"x").head["view"] == 5 and one._failed == 0
+    finally:
+        one.stop()
+        one.run()
 
 
 def test_a_lost_pool_is_lost_to_its_members_alone(live: Live) -> None:

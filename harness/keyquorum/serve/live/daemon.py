@@ -72,8 +72,8 @@ class LiveDaemon(Daemon):
         self._proposed: View | None = None
         self._proposed_at, self._up_at, self._came_up, self._failed = 0.0, 0.0, False, 0
         """When that was; since when its members serve (0: they did not yet); whether they answered a batch, or served for some time; and how many proposed views in a row came to nothing."""
-        self._unwell, self._rest_until, self._rest_seconds = "", 0.0, 0.0
-        """Why the party could not write its pool, until when it serves no more for that, and for how long."""
+        self._rest_until, self._rest_seconds = 0.0, 0.0
+        """Until when the party serves no more since it could not write its pool, and for how long."""
         self._audit_at = 0.0
         """When it tried last to write an audit log that could not be written."""
         self._free_at = 0.0
@@ -233,8 +233,7 @@ class LiveDaemon(Daemon):
                 self._filling.forget()
                 super()._session()
             except (PoolUnwritable, OSError) as error:
-                if not isinstance(error, (ConnectionError, TimeoutError)):
-                    self._rest(str(error))
+                self._rest(str(error))  # of the disk: the engine has its own errors of links
                 raise
             except PoolLost as error:
                 if self.service.keep:
@@ -317,12 +316,12 @@ class LiveDaemon(Daemon):
         """Why the party cannot serve now; empty if it can."""
         if not self.audit.writable:
             return "cannot write its audit log"
-        return f"cannot write its pool ({self._unwell})" if time.monotonic() < self._rest_until else ""
+        return "cannot write its pool" if time.monotonic() < self._rest_until else ""
 
     def _rest(self, reason: str) -> None:
         """Serves no more for some time, so that others do."""
         self._rest_seconds = min(LONGEST_REST, 2 * self._rest_seconds or FIRST_REST)
-        self._unwell, self._rest_until = reason, time.monotonic() + self._rest_seconds
+        self._rest_until = time.monotonic() + self._rest_seconds
         self._log(f"this party serves no more for {self._rest_seconds:.0f} s, others may: {reason}")
 
     def _try_audit(self) -> None:
