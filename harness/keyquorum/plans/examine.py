@@ -68,7 +68,7 @@ def _examine_key(committee: Committee, party: int, folder: Path) -> tuple[KeyInf
     """The metadata, and what was found in order."""
     info = load_key(folder)
     scheme = scheme_of(info)
-    check_made_by(committee, info, folder)
+    check_made_by(committee, info, folder, leaving=True)
     for share in load_shares(folder, info, party):
         share.wipe()
     scheme.check_public(folder, info)

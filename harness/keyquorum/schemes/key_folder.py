@@ -32,7 +32,7 @@ from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs.erasure import erase_folder
-from keyquorum.parties.epochs.record import Record, read_epoch
+from keyquorum.parties.epochs.record import Record, read_epoch, require_no_departure
 from keyquorum.schemes import scheme_named
 from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.keys import K, KeyInfo
@@ -40,8 +40,9 @@ from keyquorum.schemes.keys import K, KeyInfo
 METADATA = "key.json"
 
 
-def check_made_by(committee: Committee, info: KeyInfo, folder: Path) -> None:
-    """Refuses a key that another committee made, or holds now. Raises MovedError where the committee passed the key on."""
+def check_made_by(committee: Committee, info: KeyInfo, folder: Path, leaving: bool = False) -> None:
+    """Refuses a key that another committee made, or holds now. Raises MovedError where the committee passed the key on, and EpochError while it is passed on, unless it may be ``leaving``: for what uses
+    no share, or ends that change first."""
     held = holding_of(folder, info)
     if held.epoch and held.members != committee.digest.hex():
         here = folder.parent.parent
@@ -51,6 +52,8 @@ def check_made_by(committee: Committee, info: KeyInfo, folder: Path) -> None:
         raise KeyFileError(f"{folder}: in epoch {held.epoch} another committee holds this key: take the committee file of that epoch")
     if held.shape != committee.shape:
         raise KeyFileError(f"{folder}: a committee with another protocol or size holds this key")
+    if not leaving:
+        require_no_departure(folder.parent.parent)
 
 
 def element_words(protocol: str, domain: str) -> int:

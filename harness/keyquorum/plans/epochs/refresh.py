@@ -69,7 +69,7 @@ def held_keys(committee: Committee, party: int, work: str = "refresh") -> dict[s
     found: dict[str, tuple[KeyInfo, Holding]] = {}
     for folder in sorted(path for path in (committee.party_folder(party) / "keys").glob("*") if holds_a_key(path)):
         info = load_key(folder)
-        check_made_by(committee, info, folder)
+        check_made_by(committee, info, folder, leaving=True)
         held = holding_of(folder, info)
         if scheme_of(info).vectors_for(info, committee) != held.vectors:
             raise KeyFileError(f"{folder}: {committee.protocol} holds this key with other vectors than the key was made with: make a new key")

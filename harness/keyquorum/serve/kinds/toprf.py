@@ -15,7 +15,6 @@ from keyquorum.model.errors import CiphertextError, KeyQuorumError, PartyError
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.epochs.record import require_no_departure
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes.key_folder import check_made_by
 from keyquorum.schemes.prf.evaluate import evaluate_by_tables
@@ -72,7 +71,6 @@ class ToprfKind(ServedKind):
         folder = committee.key_folder(party, service.key)
         self._info = load_prf_key(folder)
         check_made_by(committee.whole, self._info, folder)
-        require_no_departure(folder.parent.parent)
         self._inner = inner_of(self._info.parameters)
         self._inner.check(committee, service.method)
         self._held = held_by(committee, party)
