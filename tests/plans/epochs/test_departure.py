@@ -13,11 +13,16 @@ from keyquorum.model.epoch import NAME_DIGITS
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json
 from keyquorum.parties.epochs import Change, Record, committee_json
+from keyquorum.parties.epochs import change as change_module
+from keyquorum.parties.epochs import record as record_module
 from keyquorum.parties.jobs import check_alone
+from keyquorum.plans.epochs.orders import status
 from keyquorum.plans.epochs.refresh import held_keys
 from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes import key_folder
+from keyquorum.schemes.subset_keys import load_key_as
 
+from tests.parties.epochs.changes import Killed, killed_at
 from tests.plans.test_refresh import run, with_keys
 from tests.schemes.test_tfhe import TINY
 
@@ -70,5 +75,30 @@ def test_a_key_that_leaves_is_passed_on_and_examined(tmp_path: Path) -> None:
     for party in range(3):
         change = Change.last(old, party)
         assert change is not None and change.standing.stage == "proposed"
-    with pytest.raises(EpochError, match="the change to epoch .* is unfinished"):
+    with pytest.raises(EpochError, match=r"the change to epoch .* is unfinished"):
         run(old, {"kind": "refresh_shares"})
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["checked", "ablated"])
+def test_a_lost_journal_does_not_bring_a_key_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """In epoch 0 nothing but the records shows that there was a change. Without the check its keys are used, and another change begins."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    leave(old, api.init_after(tmp_path / "new", old))
+    (old.party_folder(1) / "epochs.journal").unlink()
+    folder = old.key_folder(1, "key")
+    if ablated:
+        for module in (record_module, change_module):
+            monkeypatch.setattr(module, "require_journal", lambda folder: None)
+        assert load_key_as(old, folder) and Change.recent(old, 1) == []
+        return
+    for use in (lambda: load_key_as(old, folder), lambda: Change.recent(old, 1), lambda: api.epoch_commit(old), lambda: status(old, 1)):
+        with pytest.raises(EpochError, match=r"epochs\.journal: missing, and epochs beside it has records of changes"):
+            use()
+
+
+def test_a_crash_before_the_first_line_is_no_lost_journal(tmp_path: Path) -> None:
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    with pytest.raises(Killed), killed_at(0, passed := list[str]()):
+        leave(old, api.init_after(tmp_path / "new", old))
+    assert passed == ["epoch/recorded"] and list(old.party_folder(0).glob("epochs/*.json"))
+    assert load_key_as(old, old.key_folder(0, "key")) and Change.recent(old, 0) == [] and status(old, 0)["unfinished"] is None

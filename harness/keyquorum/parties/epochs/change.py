@@ -22,7 +22,7 @@ from keyquorum.model.plain import Json, json_loads
 
 from .erasure import erase_files, erase_folder, is_another_key, old_files, remove_empty
 from .lines import journal_label, journal_text, read_journal
-from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, parse_epoch, read_epoch, shares_name, write_epoch
+from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, parse_epoch, read_epoch, require_journal, shares_name, write_epoch
 from .statements import SIGNED, Statements, checked, read_votes, signed, standing_after
 
 
@@ -72,6 +72,7 @@ class Change:
         for earlier in Change.recent(committee, party):
             earlier.check_settled()
         records = folder / RECORDS
+        (folder / JOURNAL).touch(mode=0o600)  # before any record: who has records and no journal lost it
         records.mkdir(mode=0o700, exist_ok=True)
         sync_folder(folder)
         path = Record.path(folder, record.name)
@@ -114,6 +115,7 @@ class Change:
         here, proposed = read_epoch(folder), Change._proposed(committee, party)
         if here.number and here.name not in proposed:
             raise _old_journal(folder)
+        require_journal(folder)
         records = (Record.load(folder, name) for name in reversed(proposed))
         found = list(takewhile(lambda record: record.number >= here.number, records))
         return [Change(committee, party, record) for record in reversed(found) if record.number > here.number or record.name == here.name]

@@ -94,8 +94,16 @@ def _has_committed(party_folder: Path) -> bool:
     return bool(committed)
 
 
+def require_journal(party_folder: Path) -> None:
+    """Refuses a party that has records of changes and no journal: it may have voted, or its keys may be with another committee. Raises EpochError."""
+    if not (party_folder / JOURNAL).exists() and any((party_folder / RECORDS).glob("*.json")):
+        said = f"{party_folder / JOURNAL}: missing, and {RECORDS} beside it has records of changes, so what this party signed is not known"
+        raise EpochError(f"{said}: restore the newest backup of this file")
+
+
 def require_no_departure(party_folder: Path) -> None:
-    """Refuses a party whose keys are being passed on to another committee, and that does not know how this ended: the others may use and count them already. Raises EpochError."""
+    """Refuses a party whose keys are being passed on to another committee, and that does not know how this ended: the others may use and count them already. Raises EpochError, also for a lost journal."""
+    require_journal(party_folder)
     path = party_folder / JOURNAL
     under_way = ""
     for line in path.read_bytes().splitlines() if path.exists() else ():
