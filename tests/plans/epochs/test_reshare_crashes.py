@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -149,6 +149,40 @@ def test_a_new_member_that_never_returns_is_given_up(tmp_path: Path, monkeypatch
     assert not any(new.folder.rglob("share-*.kqs"))
     reshared(old, api.init_after(tmp_path / "second", old))
     assert secrets_of(Committee.load(tmp_path / "second")) == truth
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["told", "ablated"])
+@pytest.mark.parametrize("onwards", ["refreshed", "passed on"])
+def test_a_member_that_missed_the_end_hears_it_after_the_next_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, onwards: str, ablated: bool
+) -> None:
+    """The new committee goes on without it, and is in a later epoch when its statements are brought. Where they are of recent changes alone, the old shares stay for ever."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    new, third = api.init_after(tmp_path / "new", old), api.init(tmp_path / "third", 3, "rep-field")
+    truth, shares = secrets_of(old), share_bytes(old)
+    deaths = Deaths(monkeypatch, "epoch/heard/durable", ROLES[0])
+    with pytest.raises((Killed, KeyQuorumError, EngineError)):
+        reshared(old, new, timeout=20)
+    monkeypatch.undo()
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    with suppress(EpochError):
+        api.epoch_commit(new)
+    last = new
+    if onwards == "refreshed":
+        assert refreshed(new)["epoch"] == 2
+    else:
+        reshared(new, third)
+        last = third
+    assert status(old, deaths.number)["unfinished"] is not None and has_any(old.folder, shares)
+    if ablated:
+        monkeypatch.setattr(Change, "passed_on", lambda *_: [])
+    cure(tmp_path, old, new)
+    with pytest.raises(EpochError) if ablated else nullcontext():
+        api.epoch_erase(old, [tmp_path / "new.said"])
+    assert has_any(old.folder, shares) == ablated
+    assert secrets_of(last) == truth
+    if not ablated:
+        assert all(finding.ok for finding in (*examine_epochs(old, range(3)), *examine_epochs(last, range(3))))
 
 
 def test_a_killed_member_is_named(tmp_path: Path) -> None:

@@ -22,13 +22,8 @@ from keyquorum.model.plain import Json, json_loads
 
 from .erasure import erase_files, erase_folder, is_another_key, old_files, remove_empty
 from .lines import journal_label, journal_text, read_journal
-from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, parse_epoch, read_epoch, require_journal, shares_name, write_epoch
+from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, lost_journal, parse_epoch, read_epoch, require_journal, shares_name, write_epoch
 from .statements import SIGNED, Statements, checked, read_votes, signed, standing_after
-
-
-def _old_journal(party_folder: Path) -> EpochError:
-    said = f"{party_folder / JOURNAL}: missing, or older than {EPOCH_FILE} beside it, so what this party signed is not known"
-    return EpochError(f"{said}: restore the newest backup of this file")
 
 
 class Change:
@@ -114,11 +109,20 @@ class Change:
         folder = committee.party_folder(party)
         here, proposed = read_epoch(folder), Change._proposed(committee, party)
         if here.number and here.name not in proposed:
-            raise _old_journal(folder)
+            raise lost_journal(folder)
         require_journal(folder)
         records = (Record.load(folder, name) for name in reversed(proposed))
         found = list(takewhile(lambda record: record.number >= here.number, records))
         return [Change(committee, party, record) for record in reversed(found) if record.number > here.number or record.name == here.name]
+
+    @staticmethod
+    def passed_on(committee: Committee, party: int) -> list[Change]:
+        """Changes before the recent ones by which this party joined, the oldest first. They are shown for ever: a member of the committee before that missed the end hears it from nobody else, and nobody signs
+        that it erased its shares. Raises EpochError."""
+        folder, me = committee.party_folder(party), committee.parties[party].fingerprint
+        recent = {change.record.name for change in Change.recent(committee, party)}
+        records = [Record.load(folder, name) for name in dict.fromkeys(Change._proposed(committee, party)) if name not in recent]
+        return [Change(committee, party, record) for record in records if me not in record.roles.old]
 
     @staticmethod
     def unfinished(committee: Committee, party: int) -> Change | None:
@@ -159,7 +163,7 @@ class Change:
         self._repair_epoch()
         if read_epoch(self.party_folder).name == self.record.name:
             if self.standing.stage == Stage.FROZEN or (self.standing.stage == Stage.WAITING and self.is_new):
-                raise _old_journal(self.party_folder)
+                raise lost_journal(self.party_folder)
             if self.standing.stage in (Stage.WAITING, Stage.VOTED, Stage.THAWED):
                 self._sign(replace(self.standing, stage=Stage.COMMITTED))
         if self.standing.stage in BACK:

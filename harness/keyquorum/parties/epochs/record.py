@@ -94,11 +94,15 @@ def _has_committed(party_folder: Path) -> bool:
     return bool(committed)
 
 
+def lost_journal(party_folder: Path, known: str = f"or older than {EPOCH_FILE} beside it") -> EpochError:
+    """The error of a party whose journal is missing. ``known``: what shows this."""
+    return EpochError(f"{party_folder / JOURNAL}: missing, {known}, so what this party signed is not known: restore the newest backup of this file")
+
+
 def require_journal(party_folder: Path) -> None:
     """Refuses a party that has records of changes and no journal: it may have voted, or its keys may be with another committee. Raises EpochError."""
     if not (party_folder / JOURNAL).exists() and any((party_folder / RECORDS).glob("*.json")):
-        said = f"{party_folder / JOURNAL}: missing, and {RECORDS} beside it has records of changes, so what this party signed is not known"
-        raise EpochError(f"{said}: restore the newest backup of this file")
+        raise lost_journal(party_folder, f"and {RECORDS} beside it has records of changes")
 
 
 def require_no_departure(party_folder: Path) -> None:

@@ -131,7 +131,8 @@ def _carry_out(
     committee: Committee, files: Sequence[Path], output: Path | None, step: Callable[[Change], object] = lambda change: None
 ) -> list[Json]:
     changes, refused = _open(committee), list[tuple[Change, EpochError]]()
-    errors = _hear(committee, changes, files)
+    shown = [*(change for party in committee.local_parties() for change in Change.passed_on(committee, party)), *changes]
+    errors = _hear(committee, shown, files)
     for change in changes:
         change.advance()
         try:
@@ -145,7 +146,7 @@ def _carry_out(
         found.append({"party": _number(committee, change.me), "epoch": change.record.name, "stage": stage.value})
     errors += _hear(committee, changes, ())
     if output is not None:
-        write_atomically(output, show_all(changes))
+        write_atomically(output, show_all(shown))
     errors += [error for change, error in refused if change.standing.stage not in DECIDED]  # else it ended all the same
     if errors:
         raise errors[0]
