@@ -151,6 +151,32 @@ def test_a_new_member_that_never_returns_is_given_up(tmp_path: Path, monkeypatch
     assert secrets_of(Committee.load(tmp_path / "second")) == truth
 
 
+def test_a_resharing_that_is_run_again_brings_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new member died before its vote, when another one had voted. Neither that one nor the old members know the refusal before the next resharing begins, and nobody runs another command."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    new = api.init_after(tmp_path / "new", old)
+    truth, died = secrets_of(old), threading.Event()
+    vote = Change.vote
+
+    def voted(change: Change) -> None:
+        if change._party == 2:
+            died.set()
+            raise Killed("before its vote")
+        died.wait(20)
+        vote(change)
+
+    monkeypatch.setattr(Change, "vote", voted)
+    with pytest.raises((Killed, KeyQuorumError, EngineError)):
+        reshared(old, new, timeout=20)
+    monkeypatch.undo()
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    stages = [change.standing.stage.value for party in range(3) if (change := Change.last(new, party)) is not None]
+    assert stages == ["voted", "voted", "proposed"]
+    reshared(old, new)
+    assert secrets_of(new) == truth and not list(old.folder.rglob("share-*.kqs"))
+    assert all(finding.ok for finding in (*examine_epochs(old, range(3)), *examine_epochs(new, range(3))))
+
+
 @pytest.mark.parametrize("ablated", [False, True], ids=["told", "ablated"])
 @pytest.mark.parametrize("onwards", ["refreshed", "passed on"])
 def test_a_member_that_missed_the_end_hears_it_after_the_next_change(

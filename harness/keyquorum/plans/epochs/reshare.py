@@ -20,7 +20,7 @@ from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed
 from keyquorum.model.bridge import DEALERS, NEW, OLD, Bridge, bridge_between
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
-from keyquorum.model.epoch import NAME_DIGITS
+from keyquorum.model.epoch import NAME_DIGITS, Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.needs import require_disk
@@ -98,7 +98,10 @@ def _check_keys(between: Bridge, held: Mapping[str, tuple[KeyInfo, object]]) -> 
 
 
 def _check_joins(new: Committee, number: int) -> None:
-    """Refuses a new member that has keys, or files in their places. Removes what a change that was cut off before its vote left."""
+    """Refuses a new member that has keys, or files in their places. Removes what a change that was cut off before its vote left. The end of one for which the member voted is heard first (:func:`.settle`)."""
+    under_way = Change.unfinished(new, number)
+    if under_way is not None and under_way.standing.stage != Stage.WAITING:
+        return
     Change.refuse_unvoted(new, number)
     folder = new.party_folder(number)
     there = sorted(path.name for path in (folder / "keys").glob("*") if path.is_dir() and any(path.iterdir()))
@@ -136,6 +139,8 @@ class _Run:
     def run(self) -> Json:
         with self.context.phase("statements"):
             settle(self.context, (self.own, self.number))
+            if not self.is_old:
+                _check_joins(self.own, self.number)
             said = self._exchange()
             infos = {name: parsed(held["info"]) for name, held in sorted(said["keys"].items())}
             counts = self._counts(infos)
