@@ -59,10 +59,12 @@ class Case:
     """Whether a restart forgets that the participant froze."""
     voted: tuple[int, ...] = ()
     """Who has voted when the search begins; of those that fail, the others are lost by then."""
+    destroyed: bool = False
+    """Whether all new members may be lost, while the old ones do not have the votes of all among them. With these they commit, and the key is with the new ones alone."""
 
     @property
     def roles(self) -> Roles:
-        corrupt = len(self.failing)
+        corrupt = 1 if self.destroyed else len(self.failing)
         return Roles(frozenset(map(str, self.old)), frozenset(map(str, self.new)), (corrupt, corrupt))
 
     @property
@@ -75,12 +77,14 @@ SAME_LOST, SAME_AWAY = Case(SAME, SAME, (0,), False), Case(SAME, SAME, (0,), Tru
 JOINED_LOST = Case((3,), SAME, (0,), False, (1, 2))
 LEFT_LOST = Case((3, 4), SAME, (3,), False, (1, 2))
 FIVE = (0, 1, 2, 3, 4)
+DESTROYED = Case((2, 3), (0, 1), (0, 1), False, (2, 1), destroyed=True)
 TWO_LOST = Case(FIVE, FIVE, (0, 1), False, (3, 3), voted=(1, 2, 3, 4))
 CASES = {
     "same members, one lost": (SAME_LOST, 508),
     "same members, one away": (SAME_AWAY, 1097),
     "apart, a new one lost": (JOINED_LOST, 2444),
     "apart, an old one lost": (LEFT_LOST, 168),
+    "apart, all new ones lost": (DESTROYED, 41309),
     "five, one lost before its vote, and then another": (TWO_LOST, 2776),
 }
 """With the number of states."""
@@ -136,8 +140,12 @@ class Search:
     def _moves(self, world: World) -> Iterator[tuple[bool, World]]:
         """(whether the move happens if everybody goes on trying, the state after it)."""
         places = world.places
+        olds = [world.members[i] for i in self.case.old]
+        known = {new for m in olds for new in (self.case.new if m.standing.stage in KEPT_VOTES else m.heard)}
+        held = self.case.destroyed and set(self.case.new) <= known
         for k, place in enumerate(places):
-            if place == Place.HERE:
+            first = not self.case.destroyed or Place.HERE not in places[:k]  # they are alike: the first one is lost first
+            if place == Place.HERE and first and not held:
                 yield False, world._replace(places=(*places[:k], Place.AWAY if self.case.returns else Place.LOST, *places[k + 1 :]))
             if place == Place.AWAY:
                 yield True, world._replace(places=(*places[:k], Place.BACK, *places[k + 1 :]))
@@ -215,7 +223,8 @@ class Search:
         case, stages = self.case, [m.standing.stage for m in world.members]
         if any(stage in BACK for stage in stages):
             assert Stage.ERASED not in stages, f"lost: old shares were erased, and the new ones dropped: {world}"
-            assert sum(stages[i] in IN_NEW for i in case.new) < case.quorums[1], f"split: both epochs are in use: {world}"
+            new = set(case.new) - (self._in(world, Place.LOST) if case.destroyed else set())
+            assert sum(stages[i] in IN_NEW for i in new) < case.quorums[1], f"split: both epochs are in use: {world}"
         left = [i for i in range(case.size) if i not in self._in(world, Place.LOST)]
         old = sum(stages[i] != Stage.ERASED for i in left if i in case.old)
         new = sum(stages[i] not in (*BACK, Stage.WAITING) for i in left if i in case.new)
@@ -259,12 +268,22 @@ def _frozen_once(roles: Roles, me: str, mine: Standing, seen: Seen, lost: frozen
     return _freeze(roles, me, mine, seen, lost)
 
 
+def _few_alone(roles: Roles, who: str, lost: frozenset[str]) -> bool:
+    return bool(lost) and lost <= roles.everybody - {who} and len(lost & roles.old) <= 1 and len(lost & roles.new) <= 1
+
+
+def _one_frozen(roles: Roles, seen: Seen) -> bool:
+    return bool(seen.refused) or any(roles.new in named for named in seen.frozen.values())
+
+
 ABLATIONS = {
     "commit before all votes": ("all_voted", _most_voted, SAME_AWAY, "split|lost"),
     "frozen commits without the others": ("nobody_gives_up", lambda *_: True, SAME_AWAY, "split"),
     "thawed commits beside one that only voted": ("nobody_gives_up", _thawed_or_voted, SAME_AWAY, "split"),
     "erasure at the votes alone": ("may_erase", epoch.all_voted, SAME_AWAY, "lost"),
     "a freeze although the vote is known": ("may_freeze", lambda *_: True, SAME_LOST, "waits|split"),
+    "a destroyed committee is not named": ("may_name", _few_alone, DESTROYED, "waits"),
+    "one frozen member gives up for a destroyed committee": ("is_given_up", _one_frozen, DESTROYED, "split|lost"),
     "frozen for good": ("freeze", _frozen_once, TWO_LOST, "waits"),
 }
 

@@ -104,11 +104,13 @@ def all_voted(roles: Roles, seen: Seen) -> bool:
 
 
 def may_name(roles: Roles, who: Who, lost: frozenset[Who]) -> bool:
-    """Whether a participant may name these as lost: of each committee at most as many as may be corrupt, and not itself.
+    """Whether a participant may name these as lost: of each committee at most as many as may be corrupt, and not itself. Or a whole new committee, with no member of the old one: then nobody is left who could
+    commit, and all old members must freeze.
 
     Then more than t of a committee with n ≥ 2t + 1 must freeze, among them an honest one. With n < 2t + 1 (additive shares) no bound does this: there all are taken to follow the protocol."""
     old, new = roles.thresholds
-    return bool(lost) and lost <= roles.everybody - {who} and len(lost & roles.old) <= old and len(lost & roles.new) <= new
+    few = len(lost & roles.old) <= old and len(lost & roles.new) <= new
+    return bool(lost) and lost <= roles.everybody - {who} and (few or (lost == roles.new and not roles.new & roles.old))
 
 
 def is_given_up(roles: Roles, seen: Seen) -> bool:
@@ -203,7 +205,9 @@ def freeze(roles: Roles, me: Who, mine: Standing, seen: Seen, lost: frozenset[Wh
     if mine.stage not in (Stage.WAITING, Stage.VOTED, Stage.FROZEN):
         raise EpochError(f"this party has {mine.stage} already: keyquorum epoch status says what follows")
     if not may_name(roles, me, lost):
-        raise EpochError(f"{len(lost)} lost participants are more than a committee tolerates, so the others cannot give up: bring one of them back")
+        raise EpochError(
+            f"{len(lost)} lost participants are more than a committee tolerates, so the others cannot give up: bring one of them back, or name all of a new committee that is destroyed"
+        )
     if not may_freeze(roles, seen, lost):
         raise EpochError(
             "the votes of the lost parties are here, so nobody needs to give up: keyquorum epoch commit, as soon as all other votes are here"

@@ -26,6 +26,7 @@ from tests.parties.epochs.changes import Killed, killed_at
 from tests.plans.test_refresh import run, with_keys
 from tests.schemes.test_tfhe import TINY
 
+from .reshared import reshared, secrets_of
 from .test_prove import TOY, committee_with
 
 UNKNOWN = "the keys are being passed on to new, and the end of this is not known here"
@@ -102,3 +103,24 @@ def test_a_crash_before_the_first_line_is_no_lost_journal(tmp_path: Path) -> Non
         leave(old, api.init_after(tmp_path / "new", old))
     assert passed == ["epoch/recorded"] and list(old.party_folder(0).glob("epochs/*.json"))
     assert load_key_as(old, old.key_folder(0, "key")) and Change.recent(old, 0) == [] and status(old, 0)["unfinished"] is None
+
+
+def test_a_destroyed_new_committee_is_given_up(tmp_path: Path) -> None:
+    """All of it is named, at all old members; its members come back afterwards. A part of it above t' is refused, and so is the whole together with an old member."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    new, truth = api.init_after(tmp_path / "new", old), secrets_of(old)
+    record = leave(old, new)
+    returned = Change.propose(new, 0, record)
+    named: list[int | str] = [party.fingerprint[:16] for party in new.parties]
+    for some in (named[:2], [*named, 0]):
+        with pytest.raises(
+            EpochError, match=r"more than a committee tolerates, so the others cannot give up: .* name all of a new committee that is"
+        ):
+            api.epoch_give_up(old, some)
+    assert {change["stage"] for change in api.epoch_give_up(old, named, output=tmp_path / "old.said")} == {"given-up"}
+    assert all(status(old, party)["unfinished"] is None for party in range(3)) and secrets_of(old) == truth
+    assert load_key_as(old, old.key_folder(0, "key"))
+    returned.hear((tmp_path / "old.said").read_bytes().splitlines()[0])
+    assert returned.advance() == "given-up"
+    reshared(old, second := api.init_after(tmp_path / "second", old))
+    assert secrets_of(second) == truth
