@@ -160,14 +160,13 @@ def test_a_resharing_that_is_run_again_brings_a_refusal(tmp_path: Path, monkeypa
     """A new member died before its vote, when another one had voted. Neither that one nor the old members know the refusal before the next resharing begins, and nobody runs another command."""
     old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
     new = api.init_after(tmp_path / "new", old)
-    truth, died = secrets_of(old), threading.Event()
+    truth, prepared = secrets_of(old), threading.Barrier(3)
     vote = Change.vote
 
     def voted(change: Change) -> None:
+        prepared.wait(20)  # else the end of one session would let others refuse
         if change._party == 2:
-            died.set()
             raise Killed("before its vote")
-        died.wait(20)
         vote(change)
 
     monkeypatch.setattr(Change, "vote", voted)
