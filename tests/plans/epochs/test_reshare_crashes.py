@@ -190,7 +190,7 @@ def test_a_member_that_missed_the_end_hears_it_after_the_next_change(
     old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
     new, third = api.init_after(tmp_path / "new", old), api.init(tmp_path / "third", 3, "rep-field")
     truth, shares = secrets_of(old), share_bytes(old)
-    deaths = Deaths(monkeypatch, "epoch/heard/durable", ROLES[0])
+    deaths = Deaths(monkeypatch, "epoch/votes", ROLES[0])
     with pytest.raises((Killed, KeyQuorumError, EngineError)):
         reshared(old, new, timeout=20)
     monkeypatch.undo()
