@@ -210,7 +210,7 @@ def test_operations_want_their_keys(made: Path) -> None:
     run(made, "eval", "my quorum", "ckks", "rotate", "ckks.ct", "-o", "r.ct")
 
 
-def test_asking_a_served_committee_leaves_no_files(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_a_served_committee_leaves_no_files(made: Path) -> None:
     """The ciphertext is switched to the last level in memory."""
     from keyquorum.cli import data
     from keyquorum.cli.options import Asking
@@ -221,10 +221,11 @@ def test_asking_a_served_committee_leaves_no_files(made: Path, monkeypatch: pyte
         asked.append(ciphertext)
         return type("Answer", (), {"plaintext": b"plain"})
 
-    monkeypatch.setattr(data, "fetch", answer)
     identity, _ = make_receiver(api.as_committee(made / "my quorum"), "bob")
     (made / "served.ct").write_bytes((made / "bfv.ct").read_bytes())
-    data._ask_committee(api.as_committee(made / "my quorum"), "bfv", made / "served.ct", made / "served.ct.plain", Asking(identity, None, 0.0))
+    data._ask_committee(
+        api.as_committee(made / "my quorum"), "bfv", made / "served.ct", made / "served.ct.plain", Asking(identity, None, 0.0), answer
+    )
     assert len(asked) == 1 and len(asked[0]) < len((made / "served.ct").read_bytes())
     assert sorted(p.name for p in made.glob("served.ct*")) == ["served.ct", "served.ct.plain"]
 

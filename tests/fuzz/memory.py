@@ -18,6 +18,10 @@ class MemoryFile:
     def exists(self) -> bool:
         return self._data is not None
 
+    def glob(self, pattern: str) -> list[MemoryFile]:
+        """It is no folder."""
+        return []
+
     def read_bytes(self) -> bytes:
         assert self._data is not None
         return self._data

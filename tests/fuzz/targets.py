@@ -452,6 +452,14 @@ _PRODUCT_JOBS = ("keygen", "pool_fill", "toprf_fill", "share", "toprf_encrypt", 
 
 
 @cache
+def _sharing_committee() -> Committee:
+    """One whose parties decrypt without the others after ``share`` alone."""
+    committee = replace(_committee(_scratch() / "additive"), protocol="semi", threshold=2)
+    committee.key_folder(0, "lwe").mkdir(parents=True, exist_ok=True)
+    write_info(committee.key_folder(0, "lwe"), replace(_lwe_info("lwe64-p2"), protocol="semi", threshold=2))
+    return committee
+
+
 def _job_committee() -> Committee:
     committee = _committee(_scratch())
     for name in ("ckks", "lwe"):
@@ -471,7 +479,8 @@ def _parse_job(data: bytes) -> None:
     jobs.job_entries(job)
     if job["kind"] in _PRODUCT_JOBS:
         with suppress(_Reached):
-            jobs.run_job(_Context(jobs.runs(_job_committee(), job)), job)  # type: ignore[arg-type]
+            committee = _sharing_committee() if job["kind"] == "share" else _job_committee()
+            jobs.run_job(_Context(jobs.runs(committee, job)), job)  # type: ignore[arg-type]
 
 
 def _jobs() -> list[bytes]:

@@ -173,7 +173,7 @@ def test_keys_and_their_files(tmp_path: Path) -> None:
         load_shares(folder, info, 1)
     write_share(tmp_path, info, 0, 0, share)
     assert (tmp_path / "share-0.kqs").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(ParameterError, match="the key is shared over prime fields"):
+    with pytest.raises(ParameterError, match="rep-field: any 2 parties use keys with their own shares"):
         check_subsets(committee, info, 2)
     assert scheme_of(LEGENDRE).texts.key(info)[0].endswith("prf-legendre127")
 
