@@ -149,6 +149,28 @@ class Connections:
                 _shut_down(each)
 
 
+def accept(listener: socket.socket, connections: Connections, serve: Callable[[socket.socket], None], closed: Callable[[], bool]) -> None:
+    """Accepts connections until ``closed``, and gives each to ``serve`` in a thread of its own, which removes it from ``connections``. Where descriptors or threads run out, connections are closed."""
+    while not closed():
+        try:
+            raw, address = listener.accept()
+        except OSError as error:
+            if closed() or error.errno not in PASSING:
+                return
+            connections.displace_one()
+            time.sleep(PAUSE)
+            continue
+        if not connections.add(raw, source_of(address[0])):
+            raw.close()
+            continue
+        try:
+            threading.Thread(target=serve, args=(raw,), daemon=True).start()
+        except RuntimeError:  # the system has no thread left
+            connections.remove(raw)
+            raw.close()
+            time.sleep(PAUSE)
+
+
 class Listener:
     """Accepts channels until closed. ``count`` is called for each request, with ``answered`` or the type of the error, and the seconds since it came. ``audit`` gets a line of each request
     before its answer is sent."""
@@ -180,24 +202,7 @@ class Listener:
         self._channels.shut_down()
 
     def _accept(self) -> None:
-        while not self._closed:
-            try:
-                raw, address = self._listener.accept()
-            except OSError as error:
-                if self._closed or error.errno not in PASSING:
-                    return
-                self._unverified.displace_one()
-                time.sleep(PAUSE)
-                continue
-            if not self._unverified.add(raw, source_of(address[0])):
-                raw.close()
-                continue
-            try:
-                threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
-            except RuntimeError:  # the system has no thread left
-                self._unverified.remove(raw)
-                raw.close()
-                time.sleep(PAUSE)
+        accept(self._listener, self._unverified, self._serve, lambda: self._closed)
 
     def _serve(self, raw: socket.socket) -> None:
         try:

@@ -17,10 +17,9 @@ from pathlib import Path
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError
-from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import json_loads
 
-from ..listener import Connections, bounded, source_of
+from ..listener import Connections, accept, bounded
 from ..sealed import sealed, sealing
 from ..wire import client_context, connect, load_identity, receive_message, send_message
 from .choice import Statement, read_statement
@@ -66,24 +65,7 @@ class Answering:
         self._connections.shut_down()
 
     def _accept(self) -> None:
-        while not self._closed:
-            try:
-                raw, address = self._listener.accept()
-            except OSError as error:
-                if self._closed or error.errno not in PASSING:
-                    return
-                self._connections.displace_one()
-                time.sleep(PAUSE)
-                continue
-            if not self._connections.add(raw, source_of(address[0])):
-                raw.close()
-                continue
-            try:
-                threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
-            except RuntimeError:  # the system has no thread left
-                self._connections.remove(raw)
-                raw.close()
-                time.sleep(PAUSE)
+        accept(self._listener, self._connections, self._serve, lambda: self._closed)
 
     def _serve(self, raw: socket.socket) -> None:
         channel: socket.socket = raw
