@@ -11,7 +11,7 @@ DIST := dist
 # Commands and parties are processes of their own: compiled modules halve the time in which each starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adversaries bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-epochs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help papers papers-full peers
+.PHONY: adversaries life bench-tfhe check-tfhe tfhe tfhe-bridge tfhe-example test-tfhe-bridge wheel audit audit-deps check-decrypt first-use test-containers bench-decrypt cnn bench bench-quick bench-dishonest bench-paper004 bench-multikey bench-ajax bench-toprf bench-lisss bench-ghs bench-epochs bench-served bench-verified structure parity differential fuzz demo test test-rust test-python lint lint-rust lint-python docs bench-keygen build tools clean help papers papers-full peers
 
 help:
 	@echo "make build         .venv with the engine, and all that tests and documents need"
@@ -40,6 +40,7 @@ help:
 	@echo
 	@echo "TFHE-rs"
 	@echo "make tfhe          keys for TFHE-rs by 3 processes, TFHE-rs encrypts and evaluates, the committee decrypts; checks every result, also those of the example"
+	@echo "make life          two keys go from committee to committee, are refreshed, and survive killed parties and lost disks, while SEAL and TFHE-rs compute under them"
 	@echo "make tfhe-bridge   build/tfhe/release/keyquorum-tfhe, the bridge to TFHE-rs (BSD-3-Clause-Clear, no patent grant; needs a newer Rust, see Source/tfhe/README.md); test-tfhe-bridge tests it"
 	@echo "make tfhe-example  build/tfhe/release/keyquorum-tfhe-example, a user of a committee's key with TFHE-rs alone (examples/rust)"
 	@echo "make check-tfhe    10^4 integers and 10^5 look-ups that TFHE-rs evaluates: wrong results, noise (CHECK='--integers 100 --look-ups 1000': fewer)"
@@ -147,7 +148,7 @@ test-python: build
 test: lint test-rust test-python
 
 # The bridge is no part of the package and of `make test`. TFHE-rs takes minutes to compile.
-tfhe tfhe-bridge tfhe-example test-tfhe-bridge bench-tfhe check-tfhe: export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(CURDIR)/build/tfhe)
+life tfhe tfhe-bridge tfhe-example test-tfhe-bridge bench-tfhe check-tfhe: export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(CURDIR)/build/tfhe)
 tfhe-bridge: tools
 	@echo "TFHE-rs, which this downloads and compiles, has the licence BSD-3-Clause-Clear: it grants no patent rights (Source/tfhe/README.md)"
 	cd Source/tfhe && cargo build --release --locked
@@ -161,6 +162,10 @@ tfhe-example: tfhe-bridge
 tfhe: build tfhe-example
 	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) Scripts/tfhe.py
 	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) -m pytest -q tests/examples/test_rust.py
+
+# KILLS=: a number that repeats the times of the kills.
+life: build tfhe-bridge
+	KEYQUORUM_TFHE=$(CARGO_TARGET_DIR)/release/keyquorum-tfhe $(PY) Scripts/life.py $(if $(KILLS),--kills-seed $(KILLS))
 
 bench-tfhe check-tfhe: build tfhe-bridge
 	cd Source/tfhe && cargo build --release --locked -q --example measure
