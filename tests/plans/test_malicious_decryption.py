@@ -18,7 +18,6 @@ from keyquorum.plans.pool_variants import pool_group, variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.seal.variant import seal_variant
-from keyquorum.sharing.origins import derive_origin
 from keyquorum.sharing.rounding import check_rounds
 from keyquorum.sharing.variants import Variant
 
@@ -121,11 +120,11 @@ def test_shares_that_were_scaled_have_the_name_of_the_phase() -> None:
 
     def one(context: PartyContext) -> list[bytes]:
         first, second = key_shares(plan, context), key_shares(plan, context)
-        made = [
-            derive_origin(of.copy(), "mal-rep-field", domain, purpose, of.origins) for purpose, of in (("a", first), ("a", second), ("b", second))
-        ]
+        made = [first.copy(), second.copy(), second.copy()]
+        for shares, purpose in zip(made, "aab", strict=True):
+            shares.derive_origin("mal-rep-field", domain, purpose, shares.origins)
         with pytest.raises(ParameterError, match="without the name of a run"):
-            derive_origin(first, "mal-rep-field", domain, "a", [])
+            first.derive_origin("mal-rep-field", domain, "a", [])
         return [bytes(shares.origins[0]) for shares in made]
 
     names = run_in_process(plan.committee, one)

@@ -13,8 +13,9 @@ import pytest
 from keyquorum import _engine
 from keyquorum.dsl import ProgramIO, run_program
 from keyquorum.dsl.files import share_files
+from keyquorum.dsl.files.origin import NO_ORIGIN
 from keyquorum.dsl.files.share_files import claim_path, shares_path
-from keyquorum.dsl.files.share_vector import NO_ORIGIN, ShareVector
+from keyquorum.dsl.files.share_vector import ShareVector
 from keyquorum.model.errors import ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
@@ -175,7 +176,7 @@ def test_two_saves_by_one_engine_ablated_with_one_name(tmp_path: Path, monkeypat
         if len(opened) == 2:
             both.set()
 
-    monkeypatch.setattr(ShareVector, "renew_origin", lambda self, engine: self.exists)
+    monkeypatch.setattr(ShareVector, "end_run", lambda self, engine: self.exists)
     _saved_twice(tmp_path)
     assert len(set(_stored(tmp_path, VERIFIED_FIELD))) == 1
     with pytest.raises(_engine.CheckError, match=r"party 2 and party 1 hold the same summand|party 1 and party 2 hold the same summand"):

@@ -92,8 +92,14 @@ class Protocol:
 
     @property
     def verifies_products(self) -> bool:
-        """Whether products are verified together: against malicious parties, without MACs. Shares are stored with the name of the run that made them then."""
+        """Whether products are verified together: against malicious parties, without MACs."""
         return self.adversary == "malicious" and not self.macs
+
+    @property
+    def origin(self) -> str:
+        """What is stored with shares to show the run that made them, ``unstated``, ``name`` or ``key test``: a name in
+        :data:`keyquorum.dsl.files.binding.KINDS`. The engine refuses a protocol that stores another one."""
+        return "key test" if self.macs else "name" if self.verifies_products else "unstated"
 
     @property
     def parties(self) -> int | None:

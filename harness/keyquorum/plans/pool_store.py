@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keyquorum._engine import ShareFile, StoreError
+from keyquorum.dsl.files.binding import binding_of
 from keyquorum.dsl.files.origin import Origin
 from keyquorum.dsl.files.share_vector import Unsigned
 from keyquorum.model import journal
@@ -33,7 +34,6 @@ from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import PoolError, PoolLost, PoolUnwritable
 from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import Json, is_count, json_loads
-from keyquorum.model.protocols import named
 from keyquorum.parties.epochs.erasure import erase_files
 from keyquorum.sharing.variants import Preprocessing, Section
 
@@ -376,8 +376,7 @@ class PoolStore:
             except StoreError as error:
                 raise PoolLost(f"{error}; keyquorum pool drop at every party, and fill again") from None
             size = packed_bytes(self.sections, self.parts, chunk.count)
-            protocol = named(self.kind["protocol"])
-            if (len(data) > size) != (protocol.macs or protocol.verifies_products) or len(data) < size:
+            if len(data) < size or not binding_of(self.kind["protocol"]).complete(len(data) - size):
                 raise PoolLost(f"{self._path(chunk.id)}: of another size than its items take: keyquorum pool drop, and fill again")
             self._forget()
             origins = [Origin(data[size:])] if len(data) > size else []

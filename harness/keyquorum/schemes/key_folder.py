@@ -1,7 +1,7 @@
 """A key on disk: public files, metadata, and one party's shares, of whatever scheme.
 
 In a key folder: ``key.json`` (metadata, :class:`.KeyInfo`), the public files of the scheme, what else it keeps there, and at a party
-``share-<j>.kqs``, its shares of secret vector j, with ``mac-<j>.kqs``, its share of their MAC key, where there is one.
+``share-<j>.kqs``, its shares of secret vector j, with ``mac-<j>.kqs``, what shows the run that made them (:mod:`.origin_file`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ import numpy as np
 
 from keyquorum._engine import ShareFile
 from keyquorum.dsl import ShareVector
-from keyquorum.dsl.files.origin import NO_ORIGIN, Origin
 from keyquorum.model.committee import Committee, sync_folder, write_atomically
 from keyquorum.model.domains import Domain
-from keyquorum.model.errors import KeyFileError, MovedError, ParameterError, PolicyError, ProgramError
+from keyquorum.model.errors import KeyFileError, MovedError, ParameterError, PolicyError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.locks import FileLock
-from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.plain import json_loads
 from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
@@ -36,6 +35,7 @@ from keyquorum.parties.epochs.record import Record, read_epoch, require_no_depar
 from keyquorum.schemes import scheme_named
 from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.keys import K, KeyInfo
+from keyquorum.schemes.origin_file import OriginFile
 
 METADATA = "key.json"
 
@@ -64,10 +64,10 @@ def element_words(protocol: str, domain: str) -> int:
 
 
 def write_share(folder: Path, info: KeyInfo, party: int, index: int, share: ShareVector) -> None:
-    """Stores this party's share of one secret vector, and of the MAC key under which it is authenticated."""
+    """Stores this party's share of one secret vector, and what shows the run that made it."""
     header = Holding.as_made(info).share_header(party, index)
     ShareFile.write(str(folder / f"share-{index}.kqs"), header, share.export(0, header["length"]))
-    write_mac(folder / f"mac-{index}.kqs", header, share)
+    OriginFile(folder, index, header).write(share.export_mac())
 
 
 def read_share(folder: Path, info: KeyInfo, party: int, index: int, tested: bool = True) -> ShareVector:
@@ -84,42 +84,13 @@ def read_vector(held: Holding, folder: Path, party: int, index: int, tested: boo
     data = np.frombuffer(ShareFile.read(str(folder / f"share-{index}.kqs"), header), dtype="<u8")
     words = element_words(held.protocol, header["domain"])
     share = ShareVector.from_words(data.reshape(-1, header["length"] * words).copy(), words)
-    read_mac(folder / f"mac-{index}.kqs", header, share, tested)
+    OriginFile(folder, index, header).load(share, tested)
     return share
 
 
 def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded") -> list[ShareVector]:
     """This party's shares of the secret vectors of a key (the first ``count``), for this backend."""
     return [read_share(folder, info, party, index, backend == "embedded") for index in range(len(info.secrets[:count]))]
-
-
-def write_mac(path: Path, header: Json, share: ShareVector) -> None:
-    """Stores what these shares' MACs need in a later session, if they have any; ``header``: of the file of the shares."""
-    mac = share.export_mac()
-    if mac:
-        ShareFile.write(str(path), {**header, "length": 1}, mac)
-    elif named(header["protocol"]).macs:
-        raise KeyFileError(f"{path}: shares of {header['protocol']} without a MAC key: please report it")
-
-
-def read_mac(path: Path, header: Json, share: ShareVector, tested: bool = True) -> None:
-    """Reads what :func:`write_mac` stored. Raises :class:`KeyFileError` if there is nothing, or no origin where there must be one."""
-    protocol = named(header["protocol"])
-    if protocol.verifies_products:
-        if not path.exists():
-            raise KeyFileError(f"{path}: missing: restore it from a backup, with the shares of the same time")
-        share.origins = [Origin(ShareFile.read(str(path), {**header, "length": 1}))]
-        return
-    if not protocol.macs:
-        return
-    if not path.exists():
-        raise KeyFileError(f"{path}: missing: restore it from a backup; LWE keys of earlier builds do not have it and cannot be used, make new ones")
-    try:
-        share.import_mac(ShareFile.read(str(path), {**header, "length": 1}))
-    except ProgramError as error:
-        raise KeyFileError(f"{path}: {error}") from None
-    if tested and not share.origins:
-        raise KeyFileError(f"{path}: {NO_ORIGIN}")
 
 
 def write_public_files(folder: Path, info: K, public: dict[str, bytes], written: Sequence[str] = ()) -> K:

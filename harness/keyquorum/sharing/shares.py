@@ -21,8 +21,6 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Call, Layout, Segment
 
-from .origins import derive_origin
-
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
@@ -151,8 +149,8 @@ class Shares:
         return self.layout.add(name, length)
 
     def derive_origin(self, purpose: str, origins: Sequence[Origin]) -> None:
-        """Gives shares that were computed locally from shares of these origins an origin of their own (:func:`keyquorum.sharing.origins.derive_origin`)."""
-        derive_origin(self.file, *self.runs.sharing, purpose, origins)
+        """Gives shares that were computed locally from shares of these origins an origin of their own (:meth:`.ShareVector.derive_origin`)."""
+        self.file.derive_origin(*self.runs.sharing, purpose, origins)
 
     def append_joint(self, integers: bytearray, drawn: JointIntegers) -> None:
         """Appends shares of joint integers, which ``drawn`` computed for this domain, and wipes ``integers``."""

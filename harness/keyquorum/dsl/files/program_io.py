@@ -21,6 +21,7 @@ from keyquorum.model.protocols import PROTOCOLS
 
 from ..context import Dynamic, Ints, Value
 from ..errors import CompilerError
+from .binding import binding_of
 from .share_files import Identity, claim, identity, load_shares, release, save_shares, shares_path
 from .share_vector import ShareVector
 
@@ -292,8 +293,8 @@ class ProgramIO:
             numbers={p: read_numbers(folder, p) for p in (range(64) if PROTOCOLS[engine.protocol].emulated else [engine.party])},
         )
         made._folder, made._name, made._loaded = folder, name, loaded
-        if PROTOCOLS[engine.protocol].verifies_products:
-            made.shares.compare_origins(engine)
+        made.shares.begin_run(engine)
+        if binding_of(engine.protocol).marks_files:
             made.shares.claim = partial(made._claim, engine)
         return made
 
@@ -321,14 +322,11 @@ class ProgramIO:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, b"".join(w.astype("<i8").tobytes() for w in self.file_outputs))
         path = shares_path(folder, engine.party)
-        if PROTOCOLS[engine.protocol].verifies_products:
-            # A toss among all: nobody replaces its file before all have got here, past the last check.
-            if self.shares.renew_origin(engine):
-                save_shares(path, self.shares, engine)
-                if self._loaded is None:
-                    release(path)  # of a file that somebody took away
-        elif self.shares.exists:
+        # Where products are verified, this is a toss among all: nobody replaces its file before all have got here, past the last check.
+        if self.shares.end_run(engine):
             save_shares(path, self.shares, engine)
+            if self._loaded is None and binding_of(engine.protocol).marks_files:
+                release(path)  # of a file that somebody took away
 
     @contextmanager
     def run(self, engine: Any) -> Iterator[None]:

@@ -13,6 +13,7 @@ from keyquorum.model.errors import ProgramError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 
+from .binding import binding_of
 from .origin import NO_ORIGIN
 from .share_vector import ShareVector
 
@@ -154,21 +155,21 @@ def load_shares(path: Path, engine: Any, if_needed: bool = False) -> ShareVector
     header = _engine.ShareFile.header(str(path))
     data = _engine.ShareFile.read(str(path), _header(engine, 0))
     length = header["length"] * engine.share_parts * engine.element_bytes
-    can = PROTOCOLS[engine.protocol]
-    if can.verifies_products:
+    binding, beside = binding_of(engine.protocol), len(data) - length
+    if binding.marks_files:
         _refuse_claimed(path)
-    if len(data) < length or ((len(data) > length) != can.macs and not can.verifies_products):
+    if beside < 0 or not binding.fits(beside):
         raise ProgramError(
             f"{path}: has {len(data):,} bytes, its {header['length']:,} shares need {length:,}, more with MACs alone: restore it from a backup"
         )
-    if can.verifies_products and isinstance(engine, Engine) and len(data) == length:
+    if not binding.complete(beside) and isinstance(engine, Engine):
         if if_needed:
             return ShareVector.refused(f"{path}: {NO_ORIGIN}")
         raise ProgramError(f"{path}: {NO_ORIGIN}")
     shares = ShareVector.from_export(data[:length], engine.share_parts, engine.element_bytes)
     shares.bind(engine.protocol, engine.domain)
-    if len(data) > length:
-        shares.import_mac(data[length:])
+    if beside:
+        shares.import_mac(engine.protocol, data[length:])
     return shares
 
 

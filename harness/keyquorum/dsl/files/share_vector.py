@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,12 +11,11 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import Engine
 from keyquorum.model.errors import ProgramError
-from keyquorum.model.protocols import PROTOCOLS
 
 from ..errors import CompilerError
-from .origin import NO_ORIGIN, Origin
+from .binding import StatedOrigins, Words, binding_of
+from .origin import Origin
 
-Words = NDArray[np.uint64]
 Unsigned = NDArray[np.unsignedinteger[Any]]
 """Unsigned words of the width in which they are stored."""
 
@@ -27,10 +25,8 @@ class ShareVector:
 
     The array has shape [parts, words]: component j of the share of element i; elements of more than 64 bits take two words. :meth:`bind`, or
     the first engine that reads or stores shares, fixes their protocol and domain; others are refused.
-    ``mac_key``: this party's share of the MAC key, for authenticated shares whose key outlives a run. ``origins``: with MACs
-    one from each session that made some of the shares. An engine tests its MAC keys with all of them before it uses or stores shares (a few rounds,
-    once a session). Where products are verified, only the name of the run that stored shares last: all parties compare it before an engine uses or
-    stores shares. ``claim``: called before the first shares are read.
+    ``mac_key``, ``origins``: what they state of the runs that made them, by which parties see that theirs belong together (:mod:`.binding`).
+    ``claim``: called before the first shares are read.
     """
 
     def __init__(self) -> None:
@@ -41,11 +37,8 @@ class ShareVector:
         self._width = 1
         self._of: tuple[str, str] | None = None
         self._refusal: str | None = None
-        self.mac_key: Words | None = None
-        self.origins: list[Origin] = []
+        self._stated = StatedOrigins()
         self.claim: Callable[[], None] | None = None
-        self._compared: Engine | None = None
-        self._renamed = False
 
     def __repr__(self) -> str:
         return f"ShareVector({self.length} shares)"
@@ -130,6 +123,24 @@ class ShareVector:
             )
 
     @property
+    def mac_key(self) -> Words | None:
+        """This party's share of the MAC key, for authenticated shares whose key outlives a run."""
+        return self._stated.mac_key
+
+    @mac_key.setter
+    def mac_key(self, key: Words | None) -> None:
+        self._stated.mac_key = key
+
+    @property
+    def origins(self) -> list[Origin]:
+        """With MACs one from each session that made some of the shares; where products are verified the name of the run that stored shares last."""
+        return self._stated.origins
+
+    @origins.setter
+    def origins(self, origins: list[Origin]) -> None:
+        self._stated.origins = origins
+
+    @property
     def exists(self) -> bool:
         """Whether anything was ever stored."""
         return bool(self._sections) or self._joined is not None
@@ -169,7 +180,7 @@ class ShareVector:
             self._used,
             self._width,
         )
-        made._of, made._renamed = self._of, self._renamed
+        made._of, made._stated.changed = self._of, self._stated.changed
         made.take_mac(self)
         return made
 
@@ -192,22 +203,11 @@ class ShareVector:
 
     def export_mac(self) -> bytes:
         """Bytes that are stored with the shares: this party's share of the MAC key, and the origin; without MACs the origin, or nothing."""
-        if self.mac_key is None:
-            return b"".join(map(bytes, self.origins))
-        if len(self.origins) > 1:
-            raise ProgramError(f"shares of {len(self.origins)} sessions are stored together: store what one session made")
-        return self.mac_key.astype("<u8").tobytes() + b"".join(map(bytes, self.origins))
+        return bytes(self._stated)
 
-    def import_mac(self, data: bytes) -> None:
-        """Reads the bytes of :meth:`export_mac`. Raises :class:`ProgramError` if their length does not fit these shares."""
-        if self._of is not None and PROTOCOLS[self._of[0]].verifies_products:
-            self.origins = [Origin(data)]
-            return
-        size = 8 * self._width
-        if len(data) < size:
-            raise ProgramError(f"the MAC key's share has {len(data)} bytes, it needs {size}: restore the file from a backup")
-        self.mac_key = np.frombuffer(data[:size], dtype="<u8").astype(np.uint64)
-        self.origins = [Origin(data[size:])] if len(data) > size else []
+    def import_mac(self, protocol: str, data: bytes) -> None:
+        """Reads the bytes of :meth:`export_mac`, of shares of ``protocol``. Raises :class:`ProgramError` if their length does not fit these shares."""
+        binding_of(protocol).parse(self._stated, data, 8 * self._width)
 
     def export(self, start: int = 0, count: int | None = None) -> bytes:
         """The shares ``start`` .. ``start + count - 1``, in the engine's form: component after component."""
@@ -281,20 +281,17 @@ class ShareVector:
             self._check_form(engine)
             self._sections.append(rows)
             self._used += rows.shape[1]
-            self._take_origin(engine)
+            binding_of(engine.protocol).written(self._stated, engine)
         else:
             self._put(engine, rows, -1)
             rows.fill(0)
 
     def _put(self, engine: Engine, rows: NDArray[Any], position: int) -> None:
         """Copies shares to ``position``, or to the end."""
-        parts, width = engine.share_parts, engine.element_bytes // 8
+        parts, width, binding = engine.share_parts, engine.element_bytes // 8, binding_of(engine.protocol)
         if self._words is None:
             self._words, self._width = np.zeros((parts, rows.shape[1]), dtype=np.uint64), width
-            self.mac_key = _mac_key(engine)
-            if self.mac_key is not None:
-                self.origins = [Origin(engine.origin())]
-            self._take_origin(engine)
+            binding.first_written(self._stated, engine)
         self._check_form(engine)
         start = self._used if position < 0 else position * width
         end = start + rows.shape[1]
@@ -302,20 +299,13 @@ class ShareVector:
         assert self._words is not None
         self._words[:, start:end] = rows
         self._used = max(self._used, end)
-        self._take_origin(engine)
+        binding.written(self._stated, engine)
 
     def append_joint(self, protocol: str, domain: str, shares: bytearray, parts: int, name: bytes | None = None) -> None:
         """Stores shares of joint integers (``JointIntegers.shares``) at the end, and wipes ``shares``. Elements have one word, shares ``parts`` elements. ``name``
-        (``JointIntegers.name``): where products are verified, the names of all draws and runs whose shares are here become one name, a hash that the next engine
-        compares.
-        For protocols without MACs."""
-        can = PROTOCOLS[protocol]
-        if can.macs or (name is not None) != can.verifies_products:
-            raise ProgramError(
-                f"joint integers {'without a' if name is None else 'with the'} name of their draw are not stored with shares of {protocol}"
-            )
-        if self.exists and can.verifies_products and not self.origins:
-            raise ProgramError(NO_ORIGIN)
+        (``JointIntegers.name``): of their draw, where products are verified (:meth:`.Binding.joined`). For protocols without MACs."""
+        binding = binding_of(protocol)
+        binding.check_joint(self._stated, name, self.exists)
         self.bind(protocol, domain)
         data = np.frombuffer(shares, dtype="<u8")
         rows = data.reshape(parts, -1)
@@ -326,27 +316,22 @@ class ShareVector:
         self._words[:, start : start + rows.shape[1]] = rows
         self._used = start + rows.shape[1]
         data.fill(0)
-        if name is not None:
-            names = b"".join(map(bytes, self.origins)) + name
-            joined = hashlib.sha256(b"keyquorum joint integers at" + start.to_bytes(8, "little") + names).digest()
-            self.origins, self._compared, self._renamed = [Origin(joined[: len(name)])], None, True
+        binding.joined(self._stated, name, start)
 
     def replace(self, other: ShareVector) -> None:
         """Takes over the shares of ``other``, which is empty afterwards."""
         self.wipe()
         self._words, self._used, self._width, self._of = other._words, other._used, other._width, other._of
-        self.mac_key, self.origins, self._renamed = other.mac_key, other.origins, other._renamed
-        other._words, other._used, other._of, other.mac_key, other.origins = None, 0, None, None, []
+        self._stated.take_over(other._stated)
+        other._words, other._used, other._of = None, 0, None
 
     def wipe(self) -> None:
         """Overwrites the shares with zeros and removes them."""
         words, self._words, self._used, self._of = getattr(self, "_joined", None), None, 0, None
-        key, self.mac_key = getattr(self, "mac_key", None), None
-        origins, self.origins = getattr(self, "origins", []), []
-        self._compared = None
-        for secret in (words, key, *(origin.words for origin in origins)):
-            if secret is not None and secret.flags.writeable:
-                secret.fill(0)
+        if words is not None and words.flags.writeable:
+            words.fill(0)
+        if hasattr(self, "_stated"):
+            self._stated.wipe()
 
     def _reserve(self, end: int) -> None:
         assert self._words is not None
@@ -369,53 +354,24 @@ class ShareVector:
                 "use one share file per protocol and domain"
             )
         self.bind(engine.protocol, engine.domain)
-        if PROTOCOLS[engine.protocol].verifies_products:
-            self.compare_origins(engine)
-        key = _mac_key(engine)
-        if key is None:
-            return
-        if self.mac_key is not None and not np.array_equal(self.mac_key, key):
-            raise ProgramError(
-                f"the share file's MACs are under another key than this run's {engine.protocol} engine has: "
-                "use the shares where they were made, by the committee and the backend that made them"
-            )
-        if not self.origins:
-            raise ProgramError(NO_ORIGIN)
-        for origin in self.origins:
-            engine.check_origin(origin.words)
+        binding_of(engine.protocol).check(self._stated, engine, self.exists)
 
-    def compare_origins(self, engine: Engine) -> None:
-        """Compares the name of the run that stored these shares with all parties, who must have shares of the same run, or none. Once an engine.
-        Raises StoreError if they differ, ProgramError if these shares have no name."""
-        if self._compared is engine:
-            return
-        if self.exists and not self.origins:
-            raise ProgramError(NO_ORIGIN)
-        engine.check_origin(self.origins[0].words if self.exists else np.empty(0, dtype=np.uint8))
-        self._compared = engine
+    def begin_run(self, engine: Engine) -> None:
+        """A program begins, which may use these shares that were read from a file (:meth:`.Binding.begin_run`)."""
+        binding_of(engine.protocol).begin_run(self._stated, engine, self.exists)
 
-    def _take_origin(self, engine: Engine) -> None:
-        """Shares that were changed have the name of the run that changed them: it had compared the old name."""
-        if PROTOCOLS[engine.protocol].verifies_products:
-            self.origins, self._compared, self._renamed = [Origin(engine.origin())], engine, True
+    def end_run(self, engine: Engine) -> bool:
+        """A program has come to its end. Whether these shares are written to a file, with what they state then (:meth:`.Binding.end_run`)."""
+        return binding_of(engine.protocol).end_run(self._stated, engine, self.exists)
 
-    def renew_origin(self, engine: Engine) -> bool:
-        """Gives shares that were changed a new name, which is tossed by all parties, for the file that is written next. False if they were not changed: then they
-        have the name of their file, and nothing is sent."""
-        if not self._renamed:
-            return False
-        self.origins, self._compared, self._renamed = [Origin(engine.renew_origin())], engine, False
-        return True
+    def derive_origin(self, protocol: str, domain: str, purpose: str, origins: Sequence[Origin]) -> None:
+        """Gives shares that were computed locally from shares of these origins an origin of their own, where products are verified (:meth:`.Binding.derive`)."""
+        self.bind(protocol, domain)
+        binding_of(protocol).derive(self._stated, purpose, origins)
 
     def _check_range(self, start: int, count: int) -> None:
         if start < 0 or count < 0 or start + count > self.length:
             raise CompilerError(f"reading shares {start} to {start + count - 1}, but the share file ends after {self.length}: check the position")
-
-
-def _mac_key(engine: Engine) -> Words | None:
-    """An engine's share of the MAC key."""
-    key: bytes | None = engine.mac_key
-    return None if key is None else np.frombuffer(key, dtype="<u8").astype(np.uint64)
 
 
 @contextmanager

@@ -8,17 +8,16 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from keyquorum._engine import Session, ShareFile
-from keyquorum.dsl.files.origin import Origin
+from keyquorum._engine import Session
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.plain import Json
-from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.plans.epochs.refresh import held_keys
 from keyquorum.schemes.holding import Holding
 from keyquorum.schemes.key_folder import check_public_file, parse_key
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.origin_file import OriginFile
 
 PIECE = 1 << 22
 """Bytes of a public file in one message."""
@@ -30,10 +29,10 @@ def keys_said(committee: Committee, party: int, work: str) -> Json:
     """What a member says of its keys, by name: the same at all honest ones."""
     keys = {}
     for name, (info, held) in held_keys(committee, party, work).items():
-        folder, verified = committee.key_folder(party, name), PROTOCOLS[held.protocol].verifies_products
+        folder = committee.key_folder(party, name)
         keys[name] = {
             "info": info.to_json(), "holding": held.to_json(), "sizes": {file: check_public_file(folder, info, file).stat().st_size for file in info.files},
-            "origins": [_origin(held, folder, party, index) for index in range(len(held.vectors))] if verified else [],
+            "origins": _origins(held, folder, party),
         }  # fmt: skip
     return keys
 
@@ -43,12 +42,10 @@ def digest_of(said: Json) -> bytes:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
 
 
-def _origin(held: Holding, key_folder: Path, party: int, index: int) -> str:
-    """The public name of the run that shares are of."""
-    path = held.folder(key_folder) / f"mac-{index}.kqs"
-    if not path.exists():
-        raise KeyFileError(f"{path}: missing: restore it from a backup, with the shares of the same time")
-    return bytes(Origin(ShareFile.read(str(path), {**held.share_header(party, index), "length": 1}))).hex()
+def _origins(held: Holding, key_folder: Path, party: int) -> list[str]:
+    """The public names of the runs that shares of each vector are of; none where shares have no public name."""
+    files = (OriginFile(held.folder(key_folder), index, held.share_header(party, index)) for index in range(len(held.vectors)))
+    return [name for name in (file.public() for file in files) if name]
 
 
 def parsed(said: Json) -> KeyInfo:

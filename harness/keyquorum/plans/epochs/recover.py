@@ -25,7 +25,6 @@ from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, json_loads
-from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset, decrypts_apart
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
@@ -42,6 +41,7 @@ from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
 from keyquorum.schemes.holding import Holding
 from keyquorum.schemes.key_folder import MAKING, holds_a_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.origin_file import OriginFile
 from keyquorum.schemes.quorum_shares import counting_parties
 
 
@@ -339,8 +339,7 @@ class _Run:
             finally:
                 for each in data:
                     wipe_bytes(each)
-            if PROTOCOLS[held.protocol].verifies_products:
-                ShareFile.write(str(folder / f"mac-{index}.kqs"), {**header, "length": 1}, bytes.fromhex(origins[index]))
+            OriginFile(folder, index, header).restore(origins)
 
 
 def _said(committee: Committee, party: int) -> Json:

@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 
 from keyquorum._engine import EngineError, ShareFile, ZeroShares
-from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
@@ -40,6 +39,7 @@ from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.key_folder import check_made_by, element_words, holds_a_key, load_key
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.origin_file import OriginFile
 
 MOST_SETS = 130
 """Sets of n − t + 1 members of Shamir's sharing that have seeds in common, at most (``Source/mpc/src/protocol/shamir/prss.rs``)."""
@@ -167,20 +167,9 @@ def refresh_key(old: Holding, key_folder: Path, new_folder: Path, new: Holding, 
         finally:
             for data in secret:
                 wipe_bytes(data)
-        _carry_origin(source / f"mac-{index}.kqs", new_folder / f"mac-{index}.kqs", (old, new), party, index)
+        target = OriginFile(new_folder, index, new.share_header(party, index))
+        OriginFile(source, index, old.share_header(party, index)).carry(target, f"refresh to epoch {new.sharing}")
         reached("refresh/written")
-
-
-def _carry_origin(source: Path, target: Path, holdings: tuple[Holding, Holding], party: int, index: int) -> None:
-    """Where products are verified: the name of the run that made the shares becomes a hash of it and of the new epoch, the same at all parties."""
-    old, new = holdings
-    if not PROTOCOLS[old.protocol].verifies_products:
-        return
-    if not source.exists():
-        raise KeyFileError(f"{source}: missing: restore it from a backup, with the shares of the same time")
-    name = Origin(ShareFile.read(str(source), {**old.share_header(party, index), "length": 1}))
-    derived = Origin.derived(f"refresh to epoch {new.sharing}", [name])
-    ShareFile.write(str(target), {**new.share_header(party, index), "length": 1}, bytes(derived))
 
 
 def wipe_bytes(data: bytes | bytearray) -> None:
@@ -203,8 +192,7 @@ def check_stored(new: Holding, folder: Path, party: int) -> None:
         wipe_bytes(data)
         if there != size:
             raise KeyFileError(f"{path}: {there} bytes of shares, not {size}: the old shares stay; see what wrote there, and refresh again")
-        if protocol.verifies_products:
-            Origin(ShareFile.read(str(folder / f"mac-{index}.kqs"), {**header, "length": 1}))
+        OriginFile(folder, index, header).check()
 
 
 def finish(context: PartyContext, change: Change) -> None:
