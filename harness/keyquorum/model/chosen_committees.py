@@ -29,18 +29,20 @@ VERIFIED_REPLICATED, VERIFIED_SHAMIR = map(verified, (REPLICATED, SHAMIR))
 REPLICATED_RING, ADDITIVE_RING, RING_WITH_MACS = map(over_ring, (REPLICATED, ADDITIVE, WITH_MACS))
 
 
+_RUN_ALL_PLANS = tuple(p for p in COMMITTEES.values() if not p.verifies_products)
+"""Protocols of committees that run all plans: those that verify products run few."""
+
+
 def distinct(macs: bool | None = None) -> tuple[str, ...]:
     """One protocol a committee, over prime fields: two protocols of the same sharing are the same committee. ``macs``: only with, or without. Not those that
-    verify products, which run few plans."""
-    fields = dict.fromkeys(p.field_protocol for p in COMMITTEES.values() if not p.verifies_products)
+    verify products."""
+    fields = dict.fromkeys(p.field_protocol for p in _RUN_ALL_PLANS)
     return tuple(name for name in fields if macs is None or PROTOCOLS[name].macs == macs)
 
 
 def with_capability(**capabilities: object) -> tuple[str, ...]:
     """Protocols of committees that have all these capabilities. Not those that verify products."""
-    return tuple(
-        p.name for p in COMMITTEES.values() if not p.verifies_products and all(getattr(p, name) == value for name, value in capabilities.items())
-    )
+    return tuple(p.name for p in _RUN_ALL_PLANS if all(getattr(p, name) == value for name, value in capabilities.items()))
 
 
 def lwe_set(protocol: str) -> str:

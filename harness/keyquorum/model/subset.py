@@ -75,7 +75,7 @@ def parse_numbers(text: str) -> tuple[int, ...]:
 def decrypts_apart(whole: Committee) -> bool:
     """Whether parties of this committee use keys without the others from their own shares: t + 1 of those that have a key together, where all follow the protocol. The counts of absent parties lag behind then."""
     can = whole.capabilities
-    return not (can.macs or whole.verifies_products) and (can.quorum is not None or can.sharing == "replicated")
+    return can.adversary != "malicious" and (can.quorum is not None or can.sharing == "replicated")
 
 
 def members_of(committee: Committee, numbers: Sequence[int] | None) -> Committee:

@@ -156,8 +156,6 @@ class ReplicatedShares(OwnShares):
 
 def own_shares(whole: Committee) -> OwnShares | None:
     """How parties of a committee go on without the others from their own shares; None where `keyquorum share` makes shares for that, or nothing does."""
-    if whole.verifies_products:
-        return None
     if not decrypts_apart(whole):
         return None
     return ReplicatedShares() if whole.capabilities.sharing == "replicated" else LagrangeShares()

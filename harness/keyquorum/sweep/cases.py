@@ -70,7 +70,7 @@ class Case:
             # With MACs single programs are secure against malicious parties, and so are the plans that SECURITY.md names. Plans keep the old label, which promises less:
             # stored rows are matched by it.
             return f"{'malicious with abort' if programs else 'semi-honest (programs with MACs)'}, {majority}"
-        return f"{'malicious with abort' if PROTOCOLS[self.protocol].verifies_products else 'semi-honest'}, {majority}"
+        return f"{'malicious with abort' if PROTOCOLS[self.protocol].adversary == 'malicious' else 'semi-honest'}, {majority}"
 
     @property
     def possible(self) -> bool:

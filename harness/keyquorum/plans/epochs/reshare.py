@@ -51,7 +51,7 @@ def bridge(old: Committee, new: Committee, dealers: Sequence[int] | None = None)
     for committee in (old, new):
         if isinstance(committee, Subset):
             raise ParameterError("keys are passed on by whole committees: leave out --parties")
-        if committee.capabilities.macs or committee.verifies_products:
+        if committee.capabilities.adversary == "malicious":
             raise ParameterError(
                 f"{committee.name} is of {committee.protocol}: keys are passed on among committees whose parties follow the protocol, as nothing shows a wrong share yet: make new keys in a new committee"
             )

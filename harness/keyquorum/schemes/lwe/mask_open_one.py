@@ -73,7 +73,7 @@ class MaskOpenOne(LweVariant):
 def mask_open_one(committee: Committee, parameters: LweParameters) -> MaskOpenOne:
     """The rounding of a committee. Raises ParameterError for committees against malicious parties, and for those that do not round with additive shares."""
     kind = kind_of(committee)
-    if committee.verifies_products or not kind.plain_shares:
+    if committee.whole.capabilities.adversary == "malicious":
         raise ParameterError(
             f"{committee.protocol}: {MASKED_ONE} lets party 0 alone see a number and take it off, and nobody could check it: take round_mask_open, or round_ltz_circuit"
         )
