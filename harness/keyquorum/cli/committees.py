@@ -106,11 +106,12 @@ def init(
     for party in committee.parties:
         console.print(f"  party {party.index}  {party.place}  {party.fingerprint or '(fingerprint missing)'}", markup=False)
     digest = _say_digest(committee) if after is not None else None
+    before = _say_digest(api.as_committee(after)) if after is not None else None
     emit({
         "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings, "base_ot": committee.base_ot,
         "lpn": committee.lpn,
         "parties": [{"index": p.index, "host": p.host, "port": p.port, "fingerprint": p.fingerprint or None} for p in committee.parties],
-        "here": committee.local_parties(), **({} if after is None else {"digest": digest}),
+        "here": committee.local_parties(), **({} if after is None else {"digest": digest, "digest_after": before}),
     })  # fmt: skip
 
 

@@ -178,15 +178,15 @@ def reshare(
     """Pass all keys of a committee on to a new one, which may have another protocol and other members. Keys, public files and ciphertexts stay; no secret is rebuilt anywhere.
 
     The old members erase their shares, and refuse to use the keys from then on. For committees whose parties follow the protocol. On several hosts start keyquorum party with the job at each old member, with its folder
-    and number there and --to NEW, or the digest of NEW; and at each new one, with its folder and number there. Messages count the parties of both: old members first.
+    and number there and --to NEW, or the digest of NEW; and at each new one, with its folder and number there and --from OLD, or the digest of OLD. Messages count the parties of both: old members first.
     """
     chosen = None if dealers is None else parse_numbers(dealers)
     if job is not None:
-        digest = api.as_committee(new).digest.hex()
-        hand_over(job, api.reshare_job(folder, new, chosen), {"to": digest})
-        console.print(
-            f"at old members add --to {digest}, the digest of {new}: tell it to them over a channel that you trust, not with the job", markup=False
-        )
+        digests = {"from": api.as_committee(folder).digest.hex(), "to": api.as_committee(new).digest.hex()}
+        hand_over(job, api.reshare_job(folder, new, chosen), digests)
+        for members, option, other in (("old", "to", new), ("new", "from", folder)):
+            said = f"--{option} {digests[option]}, the digest of {other}"
+            console.print(f"at {members} members add {said}: tell it to them over a channel that you trust, not with the job", markup=False)
         return
     with progress_bars() as report:
         result = api.reshare(folder, new, chosen, report)

@@ -99,6 +99,14 @@ def party(
             show_default=False,
         ),
     ] = None,
+    old: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="reshare, at new members: the committee whose keys come, as its folder or its digest, asked over a channel you trust.",
+            show_default=False,
+        ),
+    ] = None,
     mp_spdz: MpSpdzFolder = None,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 120.0,
@@ -123,7 +131,7 @@ def party(
     try:
         with ends_at_interrupt(f"party {index} was interrupted; keys made before are untouched"), progress_bars() as report:
             waiting = waiting_lines(runs(committee, chosen))
-            result = run_party(folder, index, chosen, report, connect_timeout, io_timeout, waiting=waiting, failed=failed, to=to)
+            result = run_party(folder, index, chosen, report, connect_timeout, io_timeout, waiting=waiting, failed=failed, to=to, old=old)
     except (KeyQuorumError, EngineError) as error:
         if not said:
             raise

@@ -138,38 +138,65 @@ def bridge_of(committee: Committee, job: Json) -> Bridge:
     return bridge_between(old, committee, job[DEALERS], committee)
 
 
+@dataclass(frozen=True)
+class _Other:
+    """The committee that a member compares, of the two that a job names. ``side``: 0 the old one, 1 the new one. The texts end up in errors."""
+
+    option: str
+    side: int
+    whose: str
+    passes: str
+    done: str
+
+
+_TO = _Other("--to", 1, "who gets all keys", "passes all keys on to", "nothing was sent")
+_FROM = _Other("--from", 0, "whose keys come", "passes on the keys of", "nothing was taken")
+
+
 def check_to(committee: Committee, party: int, to: str | Path | None) -> None:
     """Refuses a job between two committees at an old member that does not know by itself who gets the keys: a job file may have been changed on its way, and names the new members and their fingerprints.
     ``to``: folder of the new committee, or its digest, 64 hexadecimal digits. A new member has its own folder, and needs none. Raises ParameterError where it is missing, or the job is of another kind,
     and CommitteeError where the job is for another new committee."""
+    _check_other(committee, party, to, _TO)
+
+
+def check_from(committee: Committee, party: int, old: str | Path | None) -> None:
+    """Refuses a job between two committees at a new member that does not know by itself whose keys it gets: a changed job may name a committee of somebody who knows the keys that it passes on.
+    ``old``: folder of the old committee, or its digest. An old member has its own folder, and needs none. Raises what :func:`check_to` does."""
+    _check_other(committee, party, old, _FROM)
+
+
+def _check_other(committee: Committee, party: int, given: str | Path | None, other: _Other) -> None:
     if not isinstance(committee, Bridge):
-        if to is not None:
-            raise ParameterError("--to is for reshare jobs, which pass keys on to another committee: leave it out")
+        if given is not None:
+            raise ParameterError(f"{other.option} is for reshare jobs, which pass keys on to another committee: leave it out")
         return
-    new = committee.sides[1]
-    if to is None:
-        if party in committee.olds:
+    found, who = committee.sides[other.side], committee.title(party)
+    if given is None:
+        if party in (committee.news, committee.olds)[other.side]:
             raise ParameterError(
-                f"{committee.title(party)}: the job file alone says who gets all keys: give --to with the folder of the new committee, or with its digest, asked of its members over a channel that you trust"
+                f"{who}: the job file alone says {other.whose}: give {other.option} with the folder of the {(OLD, NEW)[other.side]} committee, or with its digest, asked of its members over a channel that you trust"
             )
         return
-    known = _digest_in(to)
-    if known != new.digest.hex():
+    known = _digest_in(other.option, given)
+    if known != found.digest.hex():
         raise CommitteeError(
-            f"{committee.title(party)}: the job passes all keys on to {new.name} with digest {new.digest.hex()[:16]}..., and --to is {known[:16]}...: nothing was sent; find out who changed the job, or write it again with keyquorum reshare --job"
+            f"{who}: the job {other.passes} {found.name} with digest {found.digest.hex()[:16]}..., and {other.option} is {known[:16]}...: {other.done}; find out who changed the job, or write it again with keyquorum reshare --job"
         )
 
 
-def _digest_in(to: str | Path) -> str:
+def _digest_in(option: str, given: str | Path) -> str:
     """The digest of a committee from its folder, or as written by people."""
-    digits = str(to).strip().lower()
+    digits = str(given).strip().lower()
     if is_hex(digits, 64):
         return digits
-    if not (Path(to) / COMMITTEE_FILE).is_file():
-        raise ParameterError(f"--to {to}: neither the folder of a committee nor a digest of 64 hexadecimal digits: keyquorum reshare --job prints it")
-    new = Committee.load(Path(to))
-    new.check_complete()
-    return new.digest.hex()
+    if not (Path(given) / COMMITTEE_FILE).is_file():
+        raise ParameterError(
+            f"{option} {given}: neither the folder of a committee nor a digest of 64 hexadecimal digits: keyquorum reshare --job prints it"
+        )
+    found = Committee.load(Path(given))
+    found.check_complete()
+    return found.digest.hex()
 
 
-__all__ = ["DEALERS", "NEW", "OLD", "Bridge", "bridge_between", "bridge_job", "bridge_of", "check_to", "is_bridge_job"]
+__all__ = ["DEALERS", "NEW", "OLD", "Bridge", "bridge_between", "bridge_job", "bridge_of", "check_from", "check_to", "is_bridge_job"]

@@ -143,8 +143,8 @@ def run_processes(
     for party in range(committee.size):
         mac_key.check_party(committee, party)
     common = {"job": job, "connect_timeout": connect_timeout, "io_timeout": io_timeout, "packages": PACKAGES}
-    if isinstance(of, Bridge):  # the caller has the folders of both committees, so the job is not the only one that names the new one
-        common["to"] = of.sides[1].digest.hex()
+    if isinstance(of, Bridge):  # the caller has the folders of both committees, so the job is not the only one that names them
+        common["old"], common["to"] = (side.digest.hex() for side in of.sides)
     workers: list[_Worker] = []
     changed = threading.Event()
     with hold(committee, range(committee.size), job, patience) as locks:
