@@ -30,7 +30,7 @@ from keyquorum.model.plain import json_loads
 from keyquorum.model.protocols import named
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.epochs.erasure import erase_folder
+from keyquorum.parties.epochs.erasure import MAKING, erase_folder
 from keyquorum.parties.epochs.record import Record, read_epoch, require_no_departure
 from keyquorum.schemes import scheme_named
 from keyquorum.schemes.holding import Holding, holding_of
@@ -170,10 +170,6 @@ def _public_file(folder: Path, info: KeyInfo, name: str) -> Path:
 def holds_a_key(folder: Path) -> bool:
     """Whether there is a key, of any scheme."""
     return (folder / METADATA).exists()
-
-
-MAKING = "making"
-"""Folder of a party in which keys are made."""
 
 
 class NewKey:

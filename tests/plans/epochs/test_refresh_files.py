@@ -15,7 +15,8 @@ from keyquorum.model import checkpoints
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, KeyQuorumError
 from keyquorum.parties import PartyContext, run_in_process
-from keyquorum.parties.epochs import Change, Epoch, read_epoch
+from keyquorum.parties.epochs import Change, Epoch, Record, committee_json, read_epoch
+from keyquorum.parties.epochs import change as change_module
 from keyquorum.parties.epochs.record import write_epoch
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans import pools
@@ -27,7 +28,7 @@ from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.subset_shares import remove_others
 
-from tests.parties.epochs.changes import NEW, Killed, bytes_below, committee_of, prepare, record_of, talk
+from tests.parties.epochs.changes import NEW, OLD, Killed, bytes_below, committee_of, prepare, record_of, talk
 from tests.plans.test_refresh import refreshed, run, secrets, with_keys, words_of
 
 FILL = {"kind": "pool_fill", "parameters": "lwe64-p2", "rounding": "round_ltz_circuit", "width": 8, "levels": 2, "count": 8, "chunk": 8}
@@ -56,6 +57,38 @@ def test_an_erasure_spares_a_new_key_of_the_name(tmp_path: Path) -> None:
     api.epoch_erase(committee)
     api.epoch_erase(committee)
     assert (folder / "share-0.kqs").read_bytes() == NEW and bytes_below(committee.party_folder(1) / "keys", NEW) == 1
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["kept", "ablated"])
+def test_a_change_that_was_refused_erases_no_key_without_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """A member that refused to join drops what it got at every later command, in case a crash cut that off. A key that was made there since has the name, and its metadata are lost: its shares stay, so that a copy of the metadata brings it back."""
+    old = committee_of(tmp_path)
+    new, name = api.init_after(tmp_path / "new", old), "ef" * 16
+    change = Change.propose(new, 0, Record(name, 1, "", committee_json(old), committee_json(new), {"k": {"key_id": "ab" * 16, "sharing": name}}))
+    (change.folder("k") / "share-0.kqs").write_bytes(NEW)
+    change.refuse()
+    folder = new.key_folder(0, "k")
+    assert not folder.exists()
+    folder.mkdir(parents=True)
+    (folder / "share-0.kqs").write_bytes(NEW)
+    if ablated:
+        monkeypatch.setattr(change_module, "has_shares", lambda folder: False)
+    assert Change.unfinished(new, 0) is None and folder.exists() != ablated
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["erased", "ablated"])
+def test_an_erasure_takes_what_a_recovery_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """A recovery was killed, and the party got its key back from a backup: a share of the old epoch is in the folder in which keys are made."""
+    committee = committee_of(tmp_path)
+    making = committee.party_folder(0) / "making" / "k" / "0123456789abcdef" / "shares-x"
+    making.mkdir(parents=True)
+    (making / "share-0.kqs").write_bytes(OLD)
+    record = record_of(committee)
+    assert talk([prepare(committee, party, record) for party in range(3)]) == ["committed"] * 3
+    if ablated:
+        monkeypatch.setattr(change_module, "cut_off_files", lambda folder, keys: ())
+    api.epoch_erase(committee)
+    assert bytes_below(committee.folder, OLD) == int(ablated)
 
 
 def test_no_key_is_made_with_a_name_of_the_epoch(tmp_path: Path) -> None:

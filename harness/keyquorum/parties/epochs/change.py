@@ -20,7 +20,7 @@ from keyquorum.model.epoch import BACK, ENDED, Stage, Standing, Who
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, json_loads
 
-from .erasure import erase_files, erase_folder, is_another_key, old_files, remove_empty
+from .erasure import cut_off_files, erase_files, erase_folder, has_shares, is_another_key, old_files, remove_empty
 from .lines import journal_label, journal_text, read_journal
 from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, lost_journal, parse_epoch, read_epoch, require_journal, shares_name, write_epoch
 from .statements import SIGNED, Statements, checked, read_votes, signed, standing_after
@@ -345,10 +345,10 @@ class Change:
         return sorted(self.record.roles.new - self._statements.of(Stage.COMMITTED))
 
     def old_files(self) -> list[Path]:
-        """Files with this party's shares of the keys that are not of the new epoch; of a member that leaves, all."""
+        """Files with this party's shares of the keys that are not of the new epoch; of a member that leaves, all. Also what a recovery left that was cut off."""
         keep = frozenset({self.record.name}) if self.is_new else frozenset[str]()
         keep |= self._kept_later()
-        return list(old_files(self.party_folder, self.record.keys, keep))
+        return [*old_files(self.party_folder, self.record.keys, keep), *cut_off_files(self.party_folder, self.record.keys)]
 
     def _kept_later(self) -> frozenset[str]:
         """Later changes from which this party went back: their shares stay until a change from the same epoch has ended, since others may have erased theirs of that epoch."""
@@ -399,5 +399,6 @@ class Change:
                 folder.rmdir()
         for key, held in self.record.keys.items() if self.joins else ():
             made = self.party_folder / "keys" / key
-            if made.is_dir() and not is_another_key(made, held):
+            ours = made.is_dir() and not is_another_key(made, held)
+            if ours and not has_shares(made):  # with others it is no part of this change, whatever its metadata say
                 erase_folder(made)

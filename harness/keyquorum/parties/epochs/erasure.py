@@ -20,6 +20,8 @@ from .record import shares_name
 
 IN_PLACE = ("share-*.kqs", "mac-*.kqs", "lisss*")
 """Files with shares in a key's folder, as key generation and ``keyquorum share`` leave them."""
+MAKING = "making"
+"""Folder of a party in which keys are made, and recovered."""
 _PIECE = 1 << 20
 
 
@@ -40,21 +42,35 @@ def is_another_key(folder: Path, held: Json) -> bool:
     return "key_id" in held and found != held["key_id"]
 
 
+def has_shares(folder: Path) -> bool:
+    """Whether there are share files in the folder of a key, of any sharing."""
+    return any(_share_files(folder, frozenset(), True))
+
+
 def old_files(party_folder: Path, keys: Mapping[str, Json], keep: frozenset[str]) -> Iterator[Path]:
     """Files with shares of these keys (entries of an epoch) that are not of an epoch (name) in ``keep``; the empty name keeps what lies in the keys' own folders.
     Nothing of a folder that has another key."""
-    kept = {shares_name(name) for name in keep if name}
+    kept = frozenset(shares_name(name) for name in keep if name)
     for key, held in keys.items():
         folder = party_folder / "keys" / key
         if is_another_key(folder, held):
             continue
-        for inner in sorted(folder.glob(shares_name("*"))):
-            if inner.name not in kept and inner.is_dir():
-                yield from sorted(path for path in inner.rglob("*") if path.is_file() or path.is_symlink())
-        if "" not in keep:
-            for pattern in IN_PLACE:
-                for found in sorted(folder.glob(pattern)):
-                    yield from sorted(p for p in found.rglob("*") if p.is_file()) if found.is_dir() else [found]
+        yield from _share_files(folder, kept, "" not in keep)
+
+
+def cut_off_files(party_folder: Path, keys: Iterable[str]) -> Iterator[Path]:
+    """Files with shares that a recovery left which was cut off. The party may have got its keys back in another way."""
+    for key in keys:
+        yield from sorted(path for path in (party_folder / MAKING / key).rglob("*.kqs") if path.is_file())
+
+
+def _share_files(folder: Path, kept: frozenset[str], in_place: bool) -> Iterator[Path]:
+    for inner in sorted(folder.glob(shares_name("*"))):
+        if inner.name not in kept and inner.is_dir():
+            yield from sorted(path for path in inner.rglob("*") if path.is_file() or path.is_symlink())
+    for pattern in IN_PLACE if in_place else ():
+        for found in sorted(folder.glob(pattern)):
+            yield from sorted(p for p in found.rglob("*") if p.is_file()) if found.is_dir() else [found]
 
 
 def unerased(party_folder: Path, keys: Mapping[str, Json], keep: frozenset[str]) -> list[Unerased]:

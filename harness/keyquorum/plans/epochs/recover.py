@@ -28,7 +28,7 @@ from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.subset import Subset, decrypts_apart
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
-from keyquorum.parties.epochs.erasure import erase_folder
+from keyquorum.parties.epochs.erasure import MAKING, erase_folder
 from keyquorum.parties.epochs.restore import public_records, restore
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
@@ -39,7 +39,7 @@ from keyquorum.plans.noise_check import failed_checks, set_failed_checks
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
 from keyquorum.schemes.holding import Holding
-from keyquorum.schemes.key_folder import MAKING, holds_a_key, load_shares, read_vector, write_info
+from keyquorum.schemes.key_folder import holds_a_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
 from keyquorum.schemes.quorum_shares import counting_parties
