@@ -44,6 +44,26 @@ def test_what_others_counted_counts_here(tmp_path: Path) -> None:
     assert read_journal(tmp_path / "0" / JOURNAL, KEY).total == 9 == counting(tmp_path / "0", clock).total
 
 
+def test_who_knows_the_same_says_the_same(tmp_path: Path) -> None:
+    """Also where clocks differ, as they always do; then nothing but the digest is sent. Another count, total, receiver or id is another digest."""
+    here, there = Clock(), Clock()
+    there.now += 0.25
+    mine, other = counting(tmp_path / "0", here), counting(tmp_path / "1", there)
+    for each in (mine, other):
+        each.claim([(WEB, "together", 2)])
+    assert mine.known() != other.known() and mine.known_digest() == other.known_digest()
+    digests = {mine.known_digest()}
+    for request in ((APP, "a", 1), (APP, "b", 1), (WEB, "a", 1), (WEB, "c", 2)):
+        other.claim([request])
+        assert other.known_digest() not in digests
+        digests.add(other.known_digest())
+    mine.learn(other.known())
+    assert mine.known_digest() == other.known_digest()
+    for clock in (here, there):
+        clock.now += 3601
+    assert mine.known_digest() == other.known_digest() != counting(tmp_path / "2", here).known_digest(), "totals remain"
+
+
 def test_old_evaluations_count_in_the_total(tmp_path: Path) -> None:
     """Those of more than an hour ago have no lines; the larger total has them."""
     clock = Clock()

@@ -116,10 +116,10 @@ class ToprfKind(ServedKind):
         """See :class:`.ServedKind`. Members of a subset learn what was counted while one of them was absent. One exchange, or two if they know different things."""
         if not isinstance(self._committee, Subset):
             return
-        session, mine = context.session, self._evaluations.known()
-        said = session.all_gather(hashlib.sha256(mine).digest())
-        if len(set(said)) == 1:
+        session = context.session
+        if len(set(session.all_gather(self._evaluations.known_digest()))) == 1:
             return
+        mine = self._evaluations.known()
         others = [other for other in range(session.parties) if other != session.party]
         for other in others:
             session.send(other, mine)
