@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,12 +18,14 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import CommitteeError, ParameterError, PolicyError
 from keyquorum.model.subset import decrypts_apart, subset_of
-from keyquorum.parties import run_in_process
+from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.jobs import run_job
 from keyquorum.plans import noise_check
 from keyquorum.plans.noise_check import refuse_noise_check
+from keyquorum.schemes import counts as counts_module
 from keyquorum.schemes.counts import claim_decryptions, decryptions_used, set_count
 from keyquorum.schemes.key_folder import load_key, load_shares
+from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.quorum_shares import LagrangeShares, OwnShares, ReplicatedShares, counting_parties, own_shares
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.tfhe import keygen as tfhe_keygen
@@ -313,6 +316,42 @@ def test_all_parties_take_the_count_of_those_who_remember(three: Committee) -> N
     assert used(three, key) == [101] * 3
     for party, counted in enumerate(before):
         set_count(three.key_folder(party, key), info, counted)
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["confirmed", "ablated"])
+def test_nobody_goes_on_before_all_have_counted(three: Committee, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """All members confirm that the count is on their disks, before one of them sends anything of a result: any of them may be the one that remembers. Without that a quick member goes on before a slow one has counted."""
+    numbers, info, before = (0, 1), load_key(three.key_folder(0, "ckks")), used(three, "ckks")
+    write = counts_module._write
+
+    def slowly(folder: Path, info: KeyInfo, count: int) -> None:
+        if folder == three.key_folder(1, "ckks"):
+            time.sleep(1.0)
+        write(folder, info, count)
+
+    class Hasty:
+        def __init__(self, core: Any) -> None:
+            self.core = core
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.core, name)
+
+        def compare(self, label: str, digest: bytes) -> None:
+            if label != "count of decryptions on the disk":
+                self.core.compare(label, digest)
+
+    def party(context: PartyContext) -> list[int]:
+        if ablated:
+            context.session = cast(Any, Hasty(context.session))
+        claim_decryptions(context, three.key_folder(numbers[context.party], "ckks"), info, 1, 1000)
+        return [decryptions_used(three.key_folder(number, "ckks"), info) for number in numbers]
+
+    monkeypatch.setattr(counts_module, "_write", slowly)
+    seen, after = run_in_process(subset_of(three, numbers), party)[0], max(before[:2]) + 1
+    monkeypatch.undo()
+    assert seen == [after, before[1] if ablated else after]
+    for number, count in enumerate(before):
+        set_count(three.key_folder(number, "ckks"), info, count)
 
 
 def test_committees_whose_counts_may_lag_behind() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from keyquorum._engine import CheckError, EngineError, Ntt, ShareFile, mulmod
 from keyquorum.fhe.parameters import ParameterSet, load
 from keyquorum.fhe.seal_format import read_public_key
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
+from keyquorum.model.errors import EpochError, KeyFileError, ParameterError, PolicyError
 from keyquorum.plans.epochs import prove, recover
 from keyquorum.plans.epochs.prove import FILE, proofs_run
 from keyquorum.schemes.base import FIT_RUNS
@@ -241,6 +242,36 @@ def test_other_keys_come_back_beside_one_without_a_test(tmp_path: Path) -> None:
         (committee.key_folder(0, "lwe") / name).write_bytes(data)
         (committee.key_folder(0, "lwe") / name).chmod(0o600)
     assert recovered(committee, 0) == ["key"] and secrets(committee) == before
+
+
+# -- epochs ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["compared", "ablated"])
+def test_shares_of_two_epochs_are_not_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """One party got an old backup. Its share and the new ones of the others have another sum, whose entries are no small numbers: sums of subsets of them are opened, and masks of some 50 bits hide them no more. Without the
+    comparison of keys and epochs all tests of a run give their upper bits away, and a run is used up."""
+    committee, opened = committee_with(tmp_path, "semi", 2), list[int]()
+    shutil.copytree(committee.party_folder(1), tmp_path / "backup")
+    refreshed(committee)
+    shutil.rmtree(committee.party_folder(1))
+    (tmp_path / "backup").rename(committee.party_folder(1))
+
+    def judged(sums: Any, primes: Any, most: int) -> None:
+        opened.extend(int(v) % math.prod(primes) for v in fit._arith.crt_centred(np.array(sums, dtype=np.uint64), primes))
+        judge(sums, primes, most)
+
+    monkeypatch.setattr(fit, "judge", judged)
+    if ablated:
+        monkeypatch.setattr(prove, "compare_key", lambda *given: None)
+        with pytest.raises((CheckError, EngineError), match="are not those of the secret of the public key"):
+            proven(committee)
+        assert min(opened) > bound(committee, N) << 40
+    else:
+        with pytest.raises((EpochError, EngineError), match=r"epoch 1 here, 0 at party 1|epoch 0 here, 1 at party 0"):
+            proven(committee)
+        assert not opened
+    assert {proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(2)} == {int(ablated)}
 
 
 # -- the count -------------------------------------------------------------------------------------------------------------
