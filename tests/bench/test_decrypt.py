@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,24 @@ def test_table_of_ajax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     values = measure(Configuration("round_mask_open", 8, 2, "lwe53-p16-eta52", "semi", 2, 300, batch=300, piece=128))
     assert values["wrong"] == 0 and values["rounds_in_all"] == 2
     assert ajax.DECRYPTIONS.main(["--only", "n=3"]) == 2 and "no measurement of ajax1 has these values" in capsys.readouterr().err
+
+
+def test_rows_of_ajax_that_are_not_measured_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The steps of few and of many parties write one table, a row for each number of parties, link, rounding and set."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    monkeypatch.setattr(
+        ajax,
+        "measure",
+        lambda case: (
+            {name: 1 for name in (*ajax.TAKEN, "online_us", "offline_us")} | {"variant": case.name, "parameters": case.parameters, "n": case.parties}
+        ),
+    )
+    for parties in ("2,4", "14", "14"):
+        assert ajax.DECRYPTIONS.main(["--parties", parties]) == 0
+    with (tmp_path / "results" / "ajax_decryption.csv").open(newline="") as file:
+        found = [(row["n"], row["link"], row["variant"], row["parameters"]) for row in csv.DictReader(file)]
+    assert len(found) == len(set(found)) == 24 and [row[0] for row in found] == ["2"] * 8 + ["4"] * 8 + ["14"] * 8
 
 
 def test_latency_of_a_star() -> None:
@@ -144,6 +163,7 @@ def test_exactness_is_recorded_and_added_up(tmp_path: Path, monkeypatch: pytest.
     capsys.readouterr()
     assert exactness.BENCH.main(["--totals"]) == 0
     assert capsys.readouterr().out.split("decryptions=")[1].startswith("128 wrong=0 expected=0..0 judged=ok")
+    assert exactness.BENCH.main(["--totals", "--protocol", "shamir"]) == 2 and exactness.BENCH.main(["--totals", "--protocol", "semi2k"]) == 0
     header = RECORDED.read_text().splitlines()[0]
     assert header == "variant,protocol,n,parameters,fraction,decryptions,wrong,cores,machine,version,commit"
 

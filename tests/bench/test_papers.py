@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.decryption import exactness
 from bench.papers import __main__ as papers
 from bench.papers import state, steps
 from bench.papers.state import Progress
 from bench.papers.steps import STEPS, Step
 from bench.runner import Bench
+from keyquorum.model.chosen_committees import WITH_MACS, over_ring
 from keyquorum.report.papers.rules import load_rules
 from keyquorum.sweep.cases import Axes
 from keyquorum.sweep.suites import SUITES, cases_of
@@ -67,12 +69,24 @@ def test_the_short_form_fits_into_ninety_minutes_and_covers_the_page() -> None:
     assert files <= {step.table for step in STEPS if not step.full}
 
 
-@pytest.mark.parametrize("table", ["ghs.csv", "ajax.csv"])
+@pytest.mark.parametrize("table", ["ghs.csv", "ajax.csv", "ajax_decryption.csv"])
 def test_steps_leave_no_measurement_out(table: str) -> None:
     made = [_bench(step) for step in STEPS if step.table == table]
     bench = made[0][0]
     found = {case for _, words in made for case in bench.chosen(bench._parser().parse_args(words))}
     assert found == set(bench.cases(bench._parser().parse_args([])))
+
+
+def test_short_counts_of_wrong_decryptions_leave_none_out() -> None:
+    """The two steps together count all rows, and the table tells them apart by the protocols of their roundings."""
+    made = [step for step in STEPS if step.table == "exactness.csv" and "--items" in step.words]
+    counted = [exactness.BENCH.chosen(exactness.BENCH._parser().parse_args(step.words[1:])) for step in made]
+    assert [step.full for step in made] == [False, True] and all(made[i].rows["decryptions"] == ("512",) for i in (0, 1))
+    assert [one for cases in counted for one in cases] == sorted(
+        (exactness.Case(*row) for row in exactness.configurations(512)), key=lambda one: one.protocol == WITH_MACS
+    )
+    found = [{over_ring(one.protocol) for one in cases} for cases in counted]
+    assert found == [set(step.rows["protocol"]) for step in made] and not found[0] & found[1]
 
 
 def _git(root: Path, *words: str) -> str:

@@ -9,10 +9,10 @@ to the files on disk, one run. ``bootstrapping_percent``: of the bytes that part
 the cores of this host: ``cpu_seconds_of_a_party`` stands beside its seconds. Rows that are not measured anew stay in the table.
 
 ``decryptions``: t + 1 = 2, 4 and 14 additive parties of a dishonest majority. A batch of 20,000, as in the paper; times are for one ciphertext. ``total`` is online and offline time: the preprocessing of the same batch,
-with its random bits, conversions and triples. The paper has a machine of 8 vCPU for every party, and ours share the cores of this host.
+with its random bits, conversions and triples. The paper has a machine of 8 vCPU for every party, and ours share the cores of this host. Rows that are not measured anew stay in the table.
 
     python -m bench.decryption.ajax keys [--parties 3,21] [--link none,wan]
-    python -m bench.decryption.ajax decryptions [--items N] [--only 'wan n=14 mask']
+    python -m bench.decryption.ajax decryptions [--items N] [--parties 2,4] [--only 'wan n=14 mask']
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def row_of(case: Configuration, values: Row) -> Row:
 KEYS_BENCH = Bench("ajax", lambda options: KEYS, key, KEY_COLUMNS, axes=("parties", "link"), phases=PHASES, key=WHO)
 DECRYPTIONS = Bench(
     "ajax1", configurations, lambda case, options: [row_of(case, measure(case))], ("t", "link", *TAKEN, "online_ms", "total_ms", *PRINTED, "shared_link", *CIRCUMSTANCES), table=lambda options: "ajax_decryption",
-    label=lambda case: case.label, restricting=("items",),
+    label=lambda case: case.label, axes=("parties",), key=("t", "link", "variant", "parameters"), restricting=("items",),
     options={"items": {"type": int, "help": f"decryptions of each row, in one batch; the table is not written then (default: {BATCH})"}},
     shown=("t", "link", "shared_link", "variant", "parameters", "online_ms", "total_ms", "bits", "wrong", "busy", *PRINTED),
 )  # fmt: skip

@@ -9,7 +9,7 @@ this check in one of a hundred rows.
 ``--record`` adds a line to results/exactness.csv for every finished row, and ``--totals`` adds up its lines,
 of all versions. So slow rows can be split into several runs, each with a key and a pool of its own.
 
-    python -m bench.decryption.exactness [--items N] [--only TEXT] [--record]
+    python -m bench.decryption.exactness [--items N] [--protocol semi,shamir] [--only TEXT] [--record]
     python -m bench.decryption.exactness --totals
 """
 
@@ -119,6 +119,11 @@ class Case:
         """Its name among others."""
         return self.configuration.label if self.configuration else " ".join(map(str, (self.counted or {}).values()))
 
+    @property
+    def protocol(self) -> str:
+        """The protocol of its committee; of recorded counts that of its rounding."""
+        return self.configuration.protocol if self.configuration else str((self.counted or {}).get("protocol", ""))
+
 
 def cases(options: Options) -> list[Case]:
     """The rows to measure, or the recorded ones. Raises ParameterError where there is no table."""
@@ -150,7 +155,7 @@ OPTIONS: Arguments = {
     "record": {"action": "store_true", "help": f"add the counts to {RECORDED}"},
     "totals": {"action": "store_true", "help": f"add up {RECORDED}, without a measurement"},
 }
-BENCH = Bench("exactness", cases, job, (), shown=SHOWN, label=lambda case: case.label, options=OPTIONS, failed=wrong)
+BENCH = Bench("exactness", cases, job, (), shown=SHOWN, label=lambda case: case.label, axes=("protocol",), options=OPTIONS, failed=wrong)
 
 if __name__ == "__main__":
     raise SystemExit(BENCH.main())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bench.toprf.tfhe import bridge_is_built
+from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, VERIFIED_REPLICATED, VERIFIED_SHAMIR, WITH_MACS, over_ring
 
 Rows = Mapping[str, tuple[str, ...]]
 
@@ -55,6 +56,13 @@ def _ajax_keys(link: str, parties: str, minutes: float, full: bool = False) -> S
     return _step(f"ajax keys {link} {parties}", f"bench.decryption.ajax keys --link {link} --parties {parties}", "ajax.csv", minutes, rows, full=full)
 
 
+def _exactness(name: str, protocols: tuple[str, ...], minutes: float, full: bool = False) -> Step:
+    """Counts of wrong decryptions, some hundred of each row. ``protocols``: of the committees; the table has those of their roundings."""
+    command = f"bench.decryption.exactness --items 512 --protocol {','.join(protocols)} --record"
+    return _step(name, command, "exactness.csv", minutes, {"decryptions": ("512",), "protocol": tuple(map(over_ring, protocols))}, full=full)
+
+
+WITHOUT_MACS = (ADDITIVE, REPLICATED, SHAMIR, VERIFIED_REPLICATED, VERIFIED_SHAMIR)
 PINGS = tuple(f"rtt={ping},mbit=1000" for ping in (0, 1, 5, 10, 25, 50, 100))
 STEPS: tuple[Step, ...] = (
     # Paper 000
@@ -67,7 +75,8 @@ STEPS: tuple[Step, ...] = (
     _step("throughput all", "bench.decryption.throughput", "throughput.csv", 120, {"link": PINGS}, full=True),
     _step("decrypt", "bench.decryption.decrypt", "decrypt.csv", 6),
     _step("exchanges", "bench.decryption.exchanges", "exchanges.csv", 0.5),
-    _step("exactness", "bench.decryption.exactness --items 512 --record", "exactness.csv", 3),
+    _exactness("exactness", WITHOUT_MACS, 2.5),
+    _exactness("exactness macs", (WITH_MACS,), 20, full=True),
     _step("exactness long", "bench.decryption.exactness --record", "exactness.csv", 900, {"decryptions": ("1000000",)}, full=True),
     # Paper 001
     _step("multikey", "bench.multikey", "multikey.csv", 6),
@@ -78,7 +87,8 @@ STEPS: tuple[Step, ...] = (
     _ajax_keys("none", "7,9,15,21", 20, full=True),
     _ajax_keys("lan", "5,7,9,15,21", 30, full=True),
     _ajax_keys("wan", "3,5,7,9,15,21", 60, full=True),
-    _step("ajax decryptions", "bench.decryption.ajax decryptions", "ajax_decryption.csv", 5),
+    _step("ajax decryptions", "bench.decryption.ajax decryptions --parties 2,4", "ajax_decryption.csv", 5, {"n": ("2", "4"), "link": ("lan", "wan")}),
+    _step("ajax decryptions 14", "bench.decryption.ajax decryptions --parties 14", "ajax_decryption.csv", 15, {"n": ("14",), "link": ("lan", "wan")}, full=True),
     # Paper 003
     _step("toprf", "bench.toprf", "toprf.csv", 9),
     _step("lisss", "bench.toprf.lisss", "lisss.csv", 1.5),
