@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from keyquorum.cli import app
+from keyquorum.cnn.run import WAYS
 from keyquorum.model import idle
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import PhaseReport, RunReport
@@ -43,7 +44,16 @@ def _settings(path: Path, **rest: object) -> Settings:
 def test_cases_are_possible_and_each_is_there_once(suite: str, quick: bool) -> None:
     cases = cases_of(suite, Axes(), quick)
     assert len({case.identity for case in cases}) == len(cases)
-    assert all(case.possible for case in cases) and {case.suite for case in cases} == ({"keygen", "decrypt"} if suite in OF_OTHERS else {suite})
+    others = {"threat_models": {"keygen", "decrypt"}, "cnn_thousand": {"cnn"}}
+    assert set(others) == set(OF_OTHERS)
+    assert all(case.possible for case in cases) and {case.suite for case in cases} == others.get(suite, {suite})
+
+
+def test_a_thousand_digits_with_an_encrypted_model_are_a_sweep_of_their_own() -> None:
+    (case,) = cases_of("cnn_thousand", Axes())
+    assert (case.batch, WAYS[case.name][0]) == (1000, True) and case.identity not in {one.identity for one in cases_of("cnn", Axes())}
+    with pytest.raises(ParameterError):
+        cases_of("cnn_thousand", Axes(backends=("mp-spdz",)))
 
 
 def test_sweeps_cover_what_the_papers_have() -> None:

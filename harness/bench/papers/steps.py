@@ -103,6 +103,7 @@ STEPS: tuple[Step, ...] = (
     _paper004("paper004-lan", "16", 60, full=True),
     _paper004("paper004-wan", "16", 90, full=True),
     _step("cnn", "keyquorum bench cnn --patience 15 --timeout 400", "bench/cnn.csv", 3, sweep=True),
+    _step("cnn thousand", "keyquorum bench cnn_thousand --repeats 1 --timeout 1800", "bench/cnn_thousand.csv", 5, sweep=True, full=True),
     _step("ghs transforms", "bench.ghs --what transform,transform-inverse", "ghs.csv", 0.5, {"what": ("transform", "transform-inverse")}),
     _step("ghs decryption", "bench.ghs --what decryption-rounding,decryption-bits", "ghs.csv", 3, {"what": ("decryption-rounding", "decryption-bits")}),
     _step("ghs keys", "bench.ghs --what keys --noise cbd --link none", "ghs.csv", 3, {"what": ("keys",), "noise": ("cbd",), "link": ("none",)}),

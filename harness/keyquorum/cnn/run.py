@@ -33,10 +33,10 @@ NOISE_BITS = 12
 """log2 of the bound on the root mean square of the noise of the logits' ciphertexts. Estimates (:mod:`.noise`) for the 1,000 test digits are at most
 2^9.2, and 2^11.8 if the model is encrypted."""
 KEY = "cnn"
-DIGITS = "encrypted digits"
+DIGITS, MODEL_TOO = "encrypted digits", "encrypted digits and model"
 WAYS = {
     DIGITS: (False, packing.IMAGES),
-    "encrypted digits and model": (True, packing.IMAGES),
+    MODEL_TOO: (True, packing.IMAGES),
     "encrypted digits, one a set": (False, 1),
     "encrypted digits and model, one a set": (True, 1),
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from keyquorum.backends import BACKENDS
-from keyquorum.cnn.run import DIGITS, PARAMETERS, WAYS
+from keyquorum.cnn.run import DIGITS, MODEL_TOO, PARAMETERS, WAYS
 from keyquorum.fhe.lwe import LWE_SETS
 from keyquorum.fhe.parameters import load
 from keyquorum.model.chosen_committees import (
@@ -207,6 +207,14 @@ def _cnn(axes: Axes, quick: bool) -> Iterator[Case]:
             yield Case("cnn", name, "embedded", protocol, parties, PARAMETERS, 104 if digits > 1 else 8)
 
 
+def _cnn_thousand(axes: Axes, quick: bool) -> Iterator[Case]:
+    """Digits and model encrypted, on all digits that the network was not trained on."""
+    if (axes.backends and "embedded" not in axes.backends) or "" not in axes.link_specs(("",)):
+        return
+    protocol, parties = (axes.protocols or (REPLICATED,))[0], (axes.parties or (3,))[0]
+    yield Case("cnn", MODEL_TOO, "embedded", protocol, parties, PARAMETERS, 8 if quick else 1000)
+
+
 def _peers(axes: Axes, quick: bool) -> Iterator[Case]:
     """SEAL with one key; OpenFHE's threshold FHE."""
     if axes.links is not None and "none" not in axes.links:
@@ -233,11 +241,12 @@ SUITES: dict[str, tuple[str, Maker]] = {
     "primitives": ("products, random bits, openings, comparisons, ANDs", _programs("primitives")),
     "conversion": ("between Z_2, Z_3 and Z_q", _programs("conversion")),
     "sampling": ("secrets and noise", _programs("sampling")),
+    "cnn_thousand": ("the same with the model encrypted, on 1,000 digits: its accuracy and times, in a sweep of its own", _cnn_thousand),
     "threat_models": ("keys and decryptions of the table of threat models, for three parties: of other suites, in one sweep", _threat_models),
 }
 """Description and cases of each suite, in the order of ``all``, the most important suites first."""
-OF_OTHERS = ("threat_models",)
-"""Suites that ``all`` leaves out, since other suites have their measurements."""
+OF_OTHERS = ("cnn_thousand", "threat_models")
+"""Suites that ``all`` leaves out, since other suites have their measurements, or smaller ones of the same kind."""
 
 
 def cases_of(suite: str, axes: Axes, quick: bool = False) -> list[Case]:
