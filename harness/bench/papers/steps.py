@@ -75,7 +75,7 @@ STEPS: tuple[Step, ...] = (
     _step("throughput all", "bench.decryption.throughput", "throughput.csv", 120, {"link": PINGS}, full=True),
     _step("decrypt", "bench.decryption.decrypt", "decrypt.csv", 6),
     _step("exchanges", "bench.decryption.exchanges", "exchanges.csv", 0.5),
-    _exactness("exactness", WITHOUT_MACS, 2.5),
+    _exactness("exactness", WITHOUT_MACS, 2),
     _exactness("exactness macs", (WITH_MACS,), 20, full=True),
     _step("exactness long", "bench.decryption.exactness --record", "exactness.csv", 900, {"decryptions": ("1000000",)}, full=True),
     # Paper 001
