@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 
@@ -378,3 +379,33 @@ def test_rows_of_other_states_are_marked(figures: ModuleType, tmp_path: Path, mo
         write_table(tmp_path / "results" / "tfhe.csv", [keys | {"commit": commit}])
         assert f"{figures.MARK} Recorded at a state" in "\n".join(figures.chosen()) if marked else figures.MARK not in "\n".join(figures.chosen())
         assert bool(figures.provenance()) == marked
+
+
+def test_decryptions_without_a_pool_and_counts_of_wrong_ones(figures: ModuleType, tmp_path: Path) -> None:
+    """Medians over the runs of the slowest party; verified products beside those of the same sharing; counts of a configuration are added up."""
+    exact = []
+    for protocol, seconds in (("rep-field", 1.0), ("shamir", 9.0), ("mal-rep-field", 1.5)):
+        for repeat, party, phase in product(range(3), range(2), ("phase", "rounding")):
+            exact.append({
+                "name": "bfv round_ltz_circuit", "protocol": protocol, "parties": 3, "parameters": "bfv-4096", "batch": 4, "link": "", "status": "ok", "repeat": repeat, "party": party,
+                "phase": phase, "seconds": seconds * (repeat + party + 1) / 4, "rounds": 12 if phase == "rounding" else 0, "cpu_seconds": 0.5, "cores": 2,
+            })  # fmt: skip
+    (tmp_path / "results").mkdir()
+    write_table(tmp_path / "results" / "exact_decryption.csv", exact)
+    one: Row = {
+        "variant": "round_mask_open",
+        "protocol": "ring",
+        "n": 3,
+        "parameters": "lwe64-p2",
+        "fraction": 1 / 16,
+        "decryptions": 1000,
+        "wrong": 60,
+    }
+    write_table(
+        tmp_path / "results" / "exactness.csv", [one, one | {"wrong": 62}, one | {"fraction": 0.0, "variant": "round_ltz_circuit", "wrong": 0}]
+    )
+    text = "\n".join([*figures.without_pool(), *figures.counted()])
+    assert "| `rep-field` | 3 | bfv-4096 | 4 | 1.5 | 0.75 | 12 | 0.5 |" in text and "| `shamir` | 3 | bfv-4096 | 4 | 13.5 | 6.75 | 12 | 0.5 |" in text
+    assert "| `mal-rep-field` | 3 | bfv-4096 | 4 | 2.25 (1.5) | 1.12 | 12 | 0.5 |" in text, "times that of the same sharing, not of the row above"
+    assert "| `round_mask_open` | `ring` | 3 | lwe64-p2 | 0.0625 | 2,000 | 122 |" in text
+    assert "| `round_ltz_circuit` | `ring` | 3 | lwe64-p2 | – | 1,000 | 0 |" in text
