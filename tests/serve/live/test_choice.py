@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from keyquorum.model.errors import PartyError
-from keyquorum.serve.live.choice import Join, Propose, State, Statement, View, Wait, next_step, read_statement
+from keyquorum.serve.live.choice import Join, Patience, Propose, State, Statement, View, Wait, next_step, read_statement
 
 OFFER, OTHER = "ab" * 32, "cd" * 32
 
@@ -27,6 +28,44 @@ def test_the_lowest_live_party_proposes() -> None:
     assert next_step(said(2), {1: said(1), 3: said(3)}, 3) == Wait()
     assert next_step(said(1), {party: said(party) for party in (2,)}, 3) == Wait()
     assert next_step(said(1), {2: said(2), 3: said(3, offer=OTHER)}, 3) == Wait()  # with other options
+
+
+def test_another_party_proposes_where_the_lowest_one_does_not() -> None:
+    """It hears nobody, perhaps. Each party that had its time may propose, and takes those who follow it first."""
+    others = {party: said(party) for party in (0, 2, 3, 4)}
+    assert next_step(said(1), others, 3) == Wait() and next_step(said(2), {0: said(0), 1: said(1), 3: said(3)}, 3, waited=1) == Wait()
+    assert next_step(said(1), others, 3, waited=1) == Propose(View(1, (1, 2, 3)))
+    assert next_step(said(1), others, 3, failed=3, waited=7) == Propose(View(1, (0, 1, 4)))
+    assert next_step(said(1), {0: said(0)}, 3, waited=9) == Wait()
+
+
+def test_lower_parties_have_their_time_to_propose() -> None:
+    """One after another; all of them anew when one proposes, while others serve, and after there were too few parties."""
+    patience, live = Patience(10.0), {party: said(party) for party in (0, 1, 3, 4)}
+
+    def at(now: float, live: dict[int, Statement] = live) -> int:
+        return patience.waited(said(2), live, 3, now)
+
+    patience.begin(5.0)
+    assert [at(now) for now in (6.0, 15.0, 24.0, 25.0)] == [0, 1, 1, 2]
+    assert at(26.0, {**live, 4: said(4, proposed=View(9, (2, 3, 4)))}) == 2, "a higher party"
+    assert at(26.0, {**live, 1: said(1, proposed=View(4, (0, 1, 3)))}) == 0 and at(36.0, {**live, 1: said(1, proposed=View(4, (0, 1, 3)))}) == 1
+    assert at(37.0, {**live, 1: said(1, proposed=View(5, (0, 1, 3)))}) == 0
+    assert at(50.0, {**live, 3: said(3, State.SERVING, View(5, (0, 1, 3)))}) == 0 and at(59.0) == 0 and at(60.0) == 1
+    assert at(61.0, {0: said(0), 3: said(3, offer=OTHER)}) == 0 and at(70.9) == 0
+
+
+@pytest.mark.parametrize(("size", "needed"), [(3, 2), (5, 3), (7, 4), (9, 5)])
+def test_all_members_are_proposed_in_the_end(size: int, needed: int) -> None:
+    """Each set of them, since any may be the only one that can serve. Rows of parties are not enough: each row of three of five has one of parties 0 and 2."""
+    live, wanted, found = {party: said(party) for party in range(1, size)}, math.comb(size, needed), set[tuple[int, ...]]()
+    for failed in range(30 * wanted):
+        step = next_step(said(0), live, needed, failed)
+        assert isinstance(step, Propose)
+        found.add(step.view.members)
+        if failed == size - 1:
+            assert len(found) == size, "each row once"
+    assert len(found) == wanted
 
 
 def test_numbers_of_views_grow() -> None:
@@ -53,7 +92,7 @@ def test_others_serve() -> None:
 
 @dataclass(eq=False)
 class Party:
-    """A party of the simulation. ``seen``: what it last heard of the others."""
+    """A party of the simulation. ``seen``: what it last heard of the others; ``deaf``: it hears nobody, and others hear it; ``idle``: its steps in no view."""
 
     number: int
     up: bool = True
@@ -62,6 +101,9 @@ class Party:
     proposed: View | None = None
     age: int = 0
     failed: int = 0
+    deaf: bool = False
+    idle: int = 0
+    patience: Patience = field(default_factory=lambda: Patience(100))
     seen: dict[int, Statement] = field(default_factory=dict)
 
     def statement(self) -> Statement:
@@ -82,11 +124,12 @@ class Simulation:
         self.rng, self.needed = random.Random(seed), needed
         self.parties = [Party(number) for number in range(size)]
         self.sessions, self.opened = list[Session](), list[Session]()
+        self.takes_over = True
 
     def step(self) -> None:
         party = self.rng.choice([party for party in self.parties if party.up])
         for other in self.parties:
-            if other is not party and self.rng.random() < 0.5:
+            if other is not party and not party.deaf and self.rng.random() < 0.5:
                 if other.up:
                     party.seen[other.number] = other.statement()
                 else:
@@ -101,7 +144,9 @@ class Simulation:
             party.age += 1
             if party.age > 40:
                 party.proposed, party.failed = None, party.failed + 1
-        step = next_step(party.statement(), party.seen, self.needed, party.failed)
+        party.idle += 1
+        waited = party.patience.waited(party.statement(), party.seen, self.needed, party.idle) if self.takes_over else 0
+        step = next_step(party.statement(), party.seen, self.needed, party.failed, waited=waited)
         if isinstance(step, Join):
             party.view, party.state, party.age = step.view, State.JOINING, 0
         elif isinstance(step, Propose):
@@ -163,6 +208,23 @@ def test_parties_serve_again_after_losses(size: int, needed: int) -> None:
             assert sim.serving(), (size, seed)
             for party in sim.parties:
                 party.up = True
+
+
+@pytest.mark.parametrize("takes_over", [True, False], ids=["taken over", "ablated"])
+@pytest.mark.parametrize(("size", "needed"), [(3, 2), (5, 3), (7, 4)])
+def test_parties_that_hear_nobody_do_not_stop_the_others(size: int, needed: int, takes_over: bool) -> None:
+    """As behind a firewall, or with wrong addresses of the others: all others hear that they are live, and they propose nothing. Where the next party does not propose for them, nobody ever serves."""
+    for seed in range(25):
+        sim = Simulation(size, needed, seed)
+        sim.takes_over = takes_over
+        for party in sim.parties:
+            party.deaf = party.number < size - needed
+            party.seen = {} if party.deaf else {other.number: other.statement() for other in sim.parties if other is not party}
+        for _ in range(20_000 if takes_over else 4000):
+            sim.step()
+            if sim.serving():
+                break
+        assert bool(sim.serving()) == takes_over, (size, seed)
 
 
 GOOD: dict[str, Any] = {"party": 1, "offer": OFFER, "state": "serving", "view": [3, [0, 1, 4]], "proposed": None}

@@ -50,9 +50,9 @@ class Live:
     failures: list[BaseException] = field(default_factory=list)
     running: dict[int, tuple[LiveDaemon, threading.Thread]] = field(default_factory=dict)
 
-    def start(self, *parties: int) -> None:
+    def start(self, *parties: int, own: LiveOwn = daemon.ON_THIS_HOST) -> None:
         for party in parties:
-            one = LiveDaemon(self.committee, party, self.service, log=self.logs.append)
+            one = LiveDaemon(self.committee, party, self.service, log=self.logs.append, live=own)
             thread = threading.Thread(target=self._run, args=(one,), daemon=True)
             thread.start()
             self.running[party] = one, thread
@@ -175,6 +175,42 @@ def test_a_member_that_cannot_write_its_pool(live: Live, monkeypatch: pytest.Mon
     assert asked(live) == VALUES and views(live)[-1] == "parties 1, 2"
     assert any(line.startswith("this party serves no more for 10 s, others may: ") for line in live.logs)
     assert live.running[0][0].statement() == Statement(0, "0" * 64)
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["taken over", "ablated"])
+def test_a_party_that_hears_nobody(live: Live, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """The lowest party has wrong addresses of the others, and they hear that it is live. It proposes nothing, and the next one does in its place."""
+    monkeypatch.setattr(daemon, "TAKEOVER_SECONDS", 3600.0 if ablated else 3.0)
+    live.start(0, own=LiveOwn(places=[("127.0.0.1", 1)] * 3))
+    live.start(1, 2)
+    assert until(lambda: {0, 2} <= set(live.running[1][0]._presence.live()))
+    assert until(lambda: "parties 1, 2" in views(live), 10) != ablated
+    assert ablated or asked(live) == VALUES
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["says so", "ablated"])
+def test_a_member_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """Its disk does not answer: its main thread stands still, and another thread goes on to say that it serves. Others serve once it says that it does not; without that they wait for ever."""
+    monkeypatch.setattr(daemon, "STALLED_SECONDS", 3600.0 if ablated else 3.0)
+    goes_on, right = threading.Event(), LiveDaemon._cycle
+
+    def hung(self: LiveDaemon, *rest: Any, **named: Any) -> None:
+        if self._me == 0 and stuck.is_set():
+            goes_on.wait(60)
+        right(self, *rest, **named)
+
+    stuck = threading.Event()
+    monkeypatch.setattr(LiveDaemon, "_cycle", hung)
+    live.start(0, 1, 2)
+    assert asked(live) == VALUES and set(views(live)) == {"parties 0, 1"}
+    stuck.set()
+    try:
+        assert until(lambda: "parties 1, 2" in views(live), 25) != ablated
+        assert live.running[0][0].statement().state == (State.SERVING if ablated else State.IDLE)
+        assert ablated or asked(live) == VALUES
+    finally:
+        stuck.clear()
+        goes_on.set()
 
 
 def test_a_view_that_breaks_at_once_came_to_nothing(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,14 @@
 """Which t + 1 parties serve, as a function of what every live party says.
 
-A *view* is a number and t + 1 members. The lowest live party proposes views, with larger and larger numbers, while nobody serves. A member joins the proposed view with the largest number, once, and
-serves in it until its session breaks. The session compares the view. So members of two views never compute together, whatever parties believe of one another: a wrong belief costs time alone.
+A *view* is a number and t + 1 members. The lowest live party proposes views, with larger and larger numbers, while nobody serves. Where it does not, since it hears nobody, the next one does. A member joins the
+proposed view with the largest number, once, and serves in it until its session breaks. The session compares the view. So members of two views never compute together, whatever parties believe of one another: a wrong
+belief costs time alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -16,6 +18,8 @@ from keyquorum.model.plain import Json, is_count, is_hex
 
 MOST_VIEWS = 1 << 53
 """Largest number of a view."""
+DRAWN = 16
+"""Sets of members that are drawn after those in a row came to nothing, each time."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +112,11 @@ class Wait:
 
 
 def next_step(
-    me: Statement, live: Mapping[int, Statement], needed: int, failed: int = 0, unusable: Collection[tuple[int, ...]] = ()
+    me: Statement, live: Mapping[int, Statement], needed: int, failed: int = 0, unusable: Collection[tuple[int, ...]] = (), waited: int = 0
 ) -> Join | Propose | Wait:
     """What a party does that is in no session. ``live``: statements of the other live parties, by their numbers; those with another offer count as absent. ``failed``: views that this party proposed
-    in a row, and that came to nothing: then it proposes other members. ``unusable``: members that cannot serve together, as far as this party knows; it proposes them where it has no others."""
+    in a row, and that came to nothing: then it proposes other members. ``unusable``: members that cannot serve together, as far as this party knows; it proposes them where it has no others.
+    ``waited``: how many lower live parties had the time to propose, and did not."""
     others = {number: said for number, said in live.items() if said.offer == me.offer}
     known = {me.party: me, **others}
     proposals = [said.proposed for _, said in sorted(known.items()) if said.proposed is not None and set(said.proposed.members) <= set(known)]
@@ -125,13 +130,43 @@ def next_step(
         return Wait()
     if newest is not None and any(known[member].joined < newest.number for member in newest.members):
         return Wait()  # its members have not all heard of it
-    if me.party != min(known) or len(known) < needed:
-        return Wait()
-    number = 1 + max(max(said.joined, 0 if said.proposed is None else said.proposed.number) for said in known.values())
     order = sorted(known)
-    turns = [tuple(sorted(order[(failed + turn + i) % len(order)] for i in range(needed))) for turn in range(len(order))]
-    members = next((members for members in turns if members not in unusable), turns[0])
+    if order.index(me.party) > waited or len(known) < needed:
+        return Wait()
+    candidates = list(_candidates(order, needed, failed + order.index(me.party)))
+    members = next((members for members in candidates if members not in unusable), candidates[0])
+    number = 1 + max(max(said.joined, 0 if said.proposed is None else said.proposed.number) for said in known.values())
     return Propose(View(number, members))
 
 
-__all__ = ["Join", "Propose", "State", "Statement", "View", "Wait", "next_step", "read_statement"]
+class Patience:
+    """How long a party has left it to lower ones to propose a view. ``turn``: seconds that each of them has."""
+
+    def __init__(self, turn: float) -> None:
+        self._turn, self._since, self._newest = turn, 0.0, 0
+
+    def begin(self, now: float) -> None:
+        """All lower parties have their time from now on, as the party serves, or has just started."""
+        self._since = now
+
+    def waited(self, me: Statement, live: Mapping[int, Statement], needed: int, now: float) -> int:
+        """How many lower live parties had their time, and did not propose; see :func:`next_step`. All have it anew when one of them proposes, while others serve, and when there were too few parties."""
+        others = [said for said in live.values() if said.offer == me.offer]
+        newest = max((said.proposed.number for said in others if said.party < me.party and said.proposed is not None), default=0)
+        if newest > self._newest or len(others) + 1 < needed or any(said.state is State.SERVING for said in others):
+            self._since = now
+        self._newest = max(newest, self._newest)
+        return int((now - self._since) / self._turn)
+
+
+def _candidates(order: Sequence[int], needed: int, turn: int) -> Iterator[tuple[int, ...]]:
+    """Sets of members to propose, the best first: parties in a row, each row once; then drawn ones. Rows alone are not enough: of five of which three serve, each has one of parties 0 and 2."""
+    if turn >= len(order):
+        draw = random.Random(turn)  # no secret: any choice is safe
+        for _ in range(DRAWN):
+            yield tuple(sorted(draw.sample(list(order), needed)))
+    for more in range(len(order)):
+        yield tuple(sorted(order[(turn + more + i) % len(order)] for i in range(needed)))
+
+
+__all__ = ["Join", "Patience", "Propose", "State", "Statement", "View", "Wait", "next_step", "read_statement"]

@@ -31,7 +31,7 @@ from ..kinds.base import DEFAULTS, Asked
 from ..plan import Plan
 from ..requests import Answer
 from ..snapshot import Snapshot
-from .choice import Join, Propose, State, Statement, View, Wait, next_step
+from .choice import Join, Patience, Propose, State, Statement, View, Wait, next_step
 from .options import LiveOwn, check_live
 from .presence import Answering, Presence, local_places
 
@@ -43,6 +43,10 @@ SETTLE_SECONDS = 0.5
 """Pause after a session until a party proposes a view: by then it knows who is lost."""
 PROPOSAL_SECONDS = 4.0
 """Time after which a proposed view in which nobody serves came to nothing."""
+TAKEOVER_SECONDS = 12.0
+"""Time for which the lowest live party proposes nothing, after which the next one does as well."""
+STALLED_SECONDS = 30.0
+"""Time without a step of the party's main work, as on a disk that does not answer, after which it says that it does not serve."""
 PROVED_SECONDS = 10.0
 """Time after which members that serve count as well, if they have answered no batch before."""
 FIRST_REST, LONGEST_REST = 10.0, 60.0
@@ -78,6 +82,10 @@ class LiveDaemon(Daemon):
         """When it tried last to write an audit log that could not be written."""
         self._free_at = 0.0
         """When the last session ended."""
+        self._step_at = time.monotonic()
+        """When the party's main work went on last."""
+        self._patience = Patience(TAKEOVER_SECONDS)
+        self._patience.begin(self._step_at)
         self._serving: View | None = None
         """The view in which others serve, as they say."""
         self._lost_pools: set[tuple[int, ...]] = set()
@@ -95,7 +103,8 @@ class LiveDaemon(Daemon):
 
     def statement(self) -> Statement:
         """What the party does now. From any thread."""
-        if self._offer == NO_OFFER or self._stop.is_set() or self._trouble():
+        stalled = time.monotonic() > self._step_at + STALLED_SECONDS
+        if self._offer == NO_OFFER or self._stop.is_set() or stalled or self._trouble():
             return Statement(self._me, NO_OFFER)  # it does not serve yet, or no more, or cannot
         return self._said()
 
@@ -167,6 +176,7 @@ class LiveDaemon(Daemon):
         return NotConnected(f"no {self._needed} parties are connected: {who}: send the request again")
 
     def _while_connecting(self, missing: list[int]) -> None:
+        self._step_at = time.monotonic()
         super()._while_connecting(missing)
         assert self._view is not None
         live = self._presence.live()
@@ -221,6 +231,7 @@ class LiveDaemon(Daemon):
         if view is None:
             return
         reader = self.served_key
+        self._step_at = time.monotonic()
         self._joining = True  # first: an idle party that has joined the view would seem to have left it
         self._view, self._serving = view, None
         self.committee = members = subset_of(self.whole, view.members)
@@ -261,7 +272,9 @@ class LiveDaemon(Daemon):
                 self._proposed = None
                 self._try_audit()
             self._unusable = {members: until for members, until in self._unusable.items() if until > time.monotonic()}
-            step = next_step(self._said(), live, self._needed, self._failed, self._unusable)
+            self._step_at = time.monotonic()
+            waited = self._patience.waited(self._said(), live, self._needed, self._step_at)
+            step = next_step(self._said(), live, self._needed, self._failed, self._unusable, waited)
             if trouble:
                 step = Wait(step.serving if isinstance(step, Wait) else None)
             if isinstance(step, Join):
@@ -286,6 +299,8 @@ class LiveDaemon(Daemon):
             self._proposed, self._failed = None, self._failed + 1
 
     def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str], filling: bool = False) -> None:
+        self._step_at = time.monotonic()
+        self._patience.begin(self._step_at)
         if self._view == self._proposed:
             self._serves()
         if not self.audit.writable:
