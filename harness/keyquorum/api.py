@@ -85,9 +85,10 @@ from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to, subset_field
 from keyquorum.parties.setup import address, fingerprint, init, init_after, move, trust
 from keyquorum.plans.epochs import orders
+from keyquorum.plans.epochs.origins import check_origin, origin_weaknesses
 from keyquorum.plans.epochs.recover import helpers_of
 from keyquorum.plans.epochs.refresh import check_members
-from keyquorum.plans.epochs.reshare import bridge
+from keyquorum.plans.epochs.reshare import ACCEPTED, bridge
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.pool_jobs import check_fill
@@ -386,10 +387,13 @@ class ReshareResult:
 
 
 @checked
-def reshare_job(old: Committee | PathLike, new: Committee | PathLike, dealers: Sequence[int] | None = None) -> Json:
+def reshare_job(old: Committee | PathLike, new: Committee | PathLike, dealers: Sequence[int] | None = None, accept_origin: str | None = None) -> Json:
     """The job of :func:`reshare` as plain data. Old members that take part start it with the folder of their committee, and new ones with theirs."""
     between = bridge(as_committee(old), as_committee(new), dealers)
-    return {"kind": "reshare", **bridge_job(*between.sides, between.numbers)}
+    check_origin(*between.sides, accept_origin)
+    warn_all(origin_weaknesses(*between.sides))
+    accepted = {} if accept_origin is None else {ACCEPTED: accept_origin}
+    return {"kind": "reshare", **bridge_job(*between.sides, between.numbers), **accepted}
 
 
 @checked
@@ -399,15 +403,18 @@ def reshare(
     dealers: Sequence[int] | None = None,
     progress: Progress | None = None,
     io_timeout: float = 120.0,
+    accept_origin: str | None = None,
 ) -> ReshareResult:
     """Passes all keys of a committee on to a new one without any, which may have another protocol and other members (:func:`init` with ``after``), among all parties of this host, each a process of its own,
     over TLS. Keys, public files and ciphertexts stay as they are, and no secret is rebuilt anywhere. The old members erase their shares. ``dealers``: the old members that take part, by default all; absent ones keep
-    their old shares.
+    their old shares. Where parties of one of the committees may be malicious, the new ones check that their shares are of the old ones' secrets, and all old members of such a committee take part. ``accept_origin``:
+    ``"semi-honest"`` to pass keys of a committee whose parties follow the protocol on to one for malicious parties, which cannot promise more for them.
 
-    Raises ParameterError for committees for malicious parties or with MACs, keys that the new committee cannot hold, and too few dealers; CommitteeError for committees that share an identity or an address;
-    KeyFileError where there is no key, or the new committee has one; EpochError where a change is unfinished."""
+    Warns with SecurityWarning where the new committee promises less. Raises ParameterError for committees with MACs, keys that the new committee cannot hold, too few dealers, and an origin that is not accepted; CommitteeError for committees that share an identity or an address;
+    KeyFileError where there is no key, or the new committee has one; EpochError where a change is unfinished, and where the check fails: the old committee goes on then."""
     between = bridge(as_committee(old), as_committee(new), dealers)
-    results = run_processes(between, reshare_job(*between.sides, between.numbers), progress, io_timeout=io_timeout)
+    job = reshare_job(*between.sides, between.numbers, accept_origin)
+    results = run_processes(between, job, progress, io_timeout=io_timeout)
     first = results[0]
     return ReshareResult(first["epoch"], first["name"], first["keys"], first["bytes_erased"], [RunReport.from_json(r["report"]) for r in results])
 

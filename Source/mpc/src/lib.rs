@@ -40,7 +40,7 @@
 //! * `session` (set-up between parties, oblivious transfer), `subgroup` (sessions among some of them), `graph` (the scheduler);
 //! * `circuit` (Boolean circuits, planned), `select` (shapes of vectors), `engine` (operations), `ops` (their implementation, for every protocol);
 //! * `opening` (what a session gives to a protocol), `table` (the protocols), `engines` (the parties compare what they ask for);
-//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `recovery` (of a lost share), `resharing` (to another committee), `store` (share files), `standalone` (bits alone).
+//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `recovery` (of a lost share), `resharing` (to another committee), `transfer` (its check among malicious members), `store` (share files), `standalone` (bits alone).
 
 mod adversary;
 pub mod budget;
@@ -72,6 +72,7 @@ pub mod store;
 mod subgroup;
 mod table;
 mod task;
+pub mod transfer;
 mod value;
 
 pub use circuit::{BitCircuit, Gate};

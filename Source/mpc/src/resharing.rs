@@ -20,7 +20,7 @@
 //! *Privacy.* Up to t old and t' new members together, which may be any: of a dealer that is not corrupt, t' new members see t' pieces, which are uniform whatever a is. So they learn nothing of
 //! the a_d of honest dealers, and t old shares do not tell the secret. The tests compute the rank of all such views.
 //!
-//! *Correctness* is for parties that follow the protocol: a dealer that deals another summand makes another key, and nothing here shows it.
+//! *Correctness* is for parties that follow the protocol: a dealer that deals another summand makes another key. Where members may be malicious, `transfer` shows it.
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg, os_random};
 use zeroize::Zeroizing;
@@ -32,13 +32,13 @@ use crate::protocol::{lagrange, point};
 use crate::table::named;
 
 /// Elements of a vector.
-type Vector<D> = Zeroizing<Vec<<D as Domain>::E>>;
+pub(crate) type Vector<D> = Zeroizing<Vec<<D as Domain>::E>>;
 
 /// How a committee shares.
 #[derive(Clone, Copy, Debug)]
 pub struct Members {
-    sharing: Sharing,
-    parties: usize,
+    pub(crate) sharing: Sharing,
+    pub(crate) parties: usize,
     threshold: usize,
 }
 
@@ -46,14 +46,13 @@ impl Members {
     /// The sharing of a protocol among so many parties.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] for protocols against malicious parties, whose shares are not passed on yet, and for parties or thresholds that the protocol does not have.
+    /// [`EngineError::Usage`] for protocols with MACs, whose shares are not passed on, and for parties or thresholds that the protocol does not have.
     pub fn of(protocol: &str, parties: usize, threshold: usize) -> Result<Self> {
         let descriptor = named(protocol)?;
         let threshold = descriptor.threshold(parties, Some(threshold))?;
-        if descriptor.macs || descriptor.verifies_products() || descriptor.sharing == Sharing::None
-        {
+        if descriptor.macs || descriptor.sharing == Sharing::None {
             return Err(EngineError::usage(format!(
-                "{protocol}: shares are passed on among semi-honest committees so far, since nothing shows a wrong summand"
+                "{protocol}: shares are passed on among committees without MACs"
             )));
         }
         let sharing = descriptor.sharing;
@@ -81,7 +80,7 @@ impl Members {
     }
 
     /// The pieces that a member holds, in the order of the parts of its share.
-    fn held(&self, party: usize) -> Vec<usize> {
+    pub(crate) fn held(&self, party: usize) -> Vec<usize> {
         match self.sharing {
             Sharing::Replicated => vec![party, (party + self.parties - 1) % self.parties],
             _ => vec![party],
@@ -96,7 +95,7 @@ impl Members {
         Err(EngineError::usage(format!("party {party} is none of {n}")))
     }
 
-    fn check_dealers(&self, dealers: &[usize]) -> Result<()> {
+    pub(crate) fn check_dealers(&self, dealers: &[usize]) -> Result<()> {
         dealers.iter().try_for_each(|i| self.check_party(*i))?;
         if dealers.is_sorted_by(|a, b| a < b) && dealers.len() == self.dealers() {
             return Ok(());
@@ -109,7 +108,7 @@ impl Members {
     }
 
     /// The summand of a dealer, from its shares, part after part.
-    fn summand<D: Domain>(
+    pub(crate) fn summand<D: Domain>(
         &self,
         domain: &D,
         dealers: &[usize],
@@ -424,4 +423,4 @@ impl InDomain for Taking<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

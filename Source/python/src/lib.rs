@@ -18,6 +18,7 @@ mod resharing;
 mod sealed;
 mod session;
 mod store;
+mod transfer;
 mod value;
 mod wide;
 
@@ -35,6 +36,7 @@ fn _engine(m: &Bound<'_, PyModule>) -> PyResult<()> {
     recording::register(m)?;
     recovery::register(m)?;
     resharing::register(m)?;
+    transfer::register(m)?;
     session::register(m)?;
     sealed::register(m)?;
     identity::register(m)?;

@@ -9,9 +9,9 @@ use crate::errors::engine_error;
 use crate::session::domain_of;
 
 /// Protocol, parties and threshold of a committee.
-type Shape = (String, usize, usize);
+pub type Shape = (String, usize, usize);
 
-fn members(shape: &Shape) -> PyResult<Members> {
+pub fn members(shape: &Shape) -> PyResult<Members> {
     Members::of(&shape.0, shape.1, shape.2).map_err(engine_error)
 }
 

@@ -173,23 +173,29 @@ def reshare(
     dealers: Annotated[
         str | None, typer.Option(help="Old members that take part, as 0,2,3, when others are lost. By default all.", show_default=False)
     ] = None,
+    accept_origin: Annotated[
+        str | None,
+        typer.Option(
+            help="semi-honest: pass keys of a committee whose parties follow the protocol on to one for malicious parties.", show_default=False
+        ),
+    ] = None,
     job: JobFile = None,
 ) -> None:
     """Pass all keys of a committee on to a new one, which may have another protocol and other members. Keys, public files and ciphertexts stay; no secret is rebuilt anywhere.
 
-    The old members erase their shares, and refuse to use the keys from then on. For committees whose parties follow the protocol. On several hosts start keyquorum party with the job at each old member, with its folder
+    The old members erase their shares, and refuse to use the keys from then on. Where parties may be malicious, the new members check what they get, and all old members take part. Not for committees with MACs. On several hosts start keyquorum party with the job at each old member, with its folder
     and number there and --to NEW, or the digest of NEW; and at each new one, with its folder and number there and --from OLD, or the digest of OLD. Messages count the parties of both: old members first.
     """
     chosen = None if dealers is None else parse_numbers(dealers)
     if job is not None:
         digests = {"from": api.as_committee(folder).digest.hex(), "to": api.as_committee(new).digest.hex()}
-        hand_over(job, api.reshare_job(folder, new, chosen), digests)
+        hand_over(job, api.reshare_job(folder, new, chosen, accept_origin), digests)
         for members, option, other in (("old", "to", new), ("new", "from", folder)):
             said = f"--{option} {digests[option]}, the digest of {other}"
             console.print(f"at {members} members add {said}: tell it to them over a channel that you trust, not with the job", markup=False)
         return
     with progress_bars() as report:
-        result = api.reshare(folder, new, chosen, report)
+        result = api.reshare(folder, new, chosen, report, accept_origin=accept_origin)
     print_reports(result.reports)
     console.print(
         f"epoch {result.epoch} ({result.name}): {new} has {', '.join(result.keys)}; {result.bytes_erased:,} bytes of old shares erased at each old member",

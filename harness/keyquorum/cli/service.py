@@ -33,6 +33,12 @@ MetricsHost = Annotated[
 ]
 MetricsPort = Annotated[int, typer.Option(help="Port of the metrics (Prometheus); 0: any free one.")]
 Drain = Annotated[float, typer.Option(help="After SIGTERM or Ctrl-C: most seconds until the party ends, to finish the batch that runs.")]
+AcceptAssumed = Annotated[
+    bool,
+    typer.Option(
+        "--accept-assumed", help="Serve a key of which nothing shows that its shares are right (correct: assumed), though parties may be malicious."
+    ),
+]
 LiveHost = Annotated[str, typer.Option(help="--parties any: address where this party answers the others, whether it is there.")]
 LivePort = Annotated[int, typer.Option(help="--parties any: its port; 0: any free one.")]
 LiveAt = Annotated[
@@ -84,6 +90,7 @@ def serve(
     audit_log: AuditLog = None,
     drain: Drain = DRAIN_SECONDS,
     metrics_host: MetricsHost = "127.0.0.1",
+    accept_assumed: AcceptAssumed = False,
     live_host: LiveHost = "127.0.0.1",
     live_port: LivePort = 0,
     live_at: LiveAt = None,
@@ -98,7 +105,7 @@ def serve(
     if parties == ANY:
         check_port("--live-port", live_port)
         live = LiveOwn(live_host, live_port, [api.address(text) for text in live_at or []])
-        own = Own(host, (port, metrics_port), audit_log, drain, metrics_host)
+        own = Own(host, (port, metrics_port), audit_log, drain, metrics_host, accept_assumed)
         run_party(whole, index, Service(key, rounding, width, levels, keep, chunk, batch, patience), own, live=live)
         return
     if live_at or live_port or live_host != "127.0.0.1":
@@ -108,7 +115,7 @@ def serve(
         committee,
         committee.index_of(index),
         Service(key, rounding, width, levels, keep, chunk, batch, patience),
-        Own(host, (port, metrics_port), audit_log, drain, metrics_host),
+        Own(host, (port, metrics_port), audit_log, drain, metrics_host, accept_assumed),
     )
 
 

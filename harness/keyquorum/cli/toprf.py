@@ -45,7 +45,7 @@ from .app import App
 from .jobs import JobFile, hand_over
 from .keys import say_shared
 from .options import Asking, Folder, NewKey, Parties, chosen
-from .service import AuditLog, Chunk, Drain, Host, MetricsHost, MetricsPort, Patience, Port, check_party, run_party, serving
+from .service import AcceptAssumed, AuditLog, Chunk, Drain, Host, MetricsHost, MetricsPort, Patience, Port, check_party, run_party, serving
 
 Key = Annotated[str, typer.Argument(help="Name of a key that toprf keygen made.", show_default=False, autocompletion=completion.keys)]
 Method = Annotated[str, typer.Option(help=f"How AES is evaluated: {' or '.join(METHODS)}, with one-time tables.")]
@@ -189,6 +189,7 @@ def serve(
     audit_log: AuditLog = None,
     drain: Drain = DRAIN_SECONDS,
     metrics_host: MetricsHost = "127.0.0.1",
+    accept_assumed: AcceptAssumed = False,
 ) -> None:
     """Run one party that evaluates for receivers, within its policy, until interrupted.
 
@@ -211,7 +212,7 @@ def serve(
         console.print(f"party {index}: policy {read_policy(place / POLICY, load_prf_key(place).key_id).text()}", markup=False)
 
     service = Service(key, batch=batch, patience=patience, method=method, keep=keep, chunk=chunk)
-    run_party(committee, committee.index_of(index), service, Own(host, (port, metrics_port), audit_log, drain, metrics_host), prepare)
+    run_party(committee, committee.index_of(index), service, Own(host, (port, metrics_port), audit_log, drain, metrics_host, accept_assumed), prepare)
 
 
 def _change_policy(committee: Committee, index: int, key: str, rate: int, total: int | None, allow: list[str] | None) -> None:

@@ -26,6 +26,7 @@ def _record(candidate: Candidate) -> Report:
         f"record of the change to epoch {record.number}, {record.name}, after {record.previous or 'key generation'}",
         f"from {record.old['protocol']} of {len(record.old['parties'])} to {record.new['protocol']} of {len(record.new['parties'])}: {len(record.keys)} keys",
         *(f"keys were {'passed on to' if number else 'made by'} {text}" for number, text in enumerate(record.origin)),
+        *(f"checked: {text}" for text in record.checks),
         f"sha256, which votes sign: {record.digest}",
     ]
     return Report(lines, details={"epoch": record.name, "number": record.number, "digest": record.digest, "origin": list(record.origin)})

@@ -88,7 +88,8 @@ def _proofs(candidate: Candidate) -> Report:
     whole = candidate.has("key_id", "runs") and is_hex(candidate.json["key_id"], 32) and is_count(candidate.json["runs"])
     require(whole, path, 'restore it, or set "runs" to the count of another party')
     runs, key_id = candidate.json["runs"], candidate.json["key_id"]
-    line = f"tests of shares of key {key_id} against its public key: {runs} of {FIT_RUNS} that are allowed"
+    passed = ", the last one passed" if candidate.json.get("fits") is True else ""
+    line = f"tests of shares of key {key_id} against its public key: {runs} of {FIT_RUNS} that are allowed{passed}"
     return Report([line, *openness(path)], details={"key_id": key_id, "runs": runs})
 
 

@@ -18,8 +18,11 @@ from keyquorum.parties.epochs.record import EPOCH_FILE, Epoch, read_epoch, share
 
 from .keys import KeyInfo, SecretVector
 
-FLAGS = ("ring_secret", "lift_tested")
-"""Fields of metadata that say how the shares were made, for keys that have them."""
+MADE = ("ring_secret", "lift_tested")
+"""Fields of metadata that say how the shares were made, for keys that have them: of committees with MACs alone."""
+CORRECT = "correct"
+"""Flag of a key whose shares are known to be those that it was made with, as far as its committee's protocol promises: made here, or passed on by a committee for malicious parties that knew it, with the transfer check."""
+FLAGS = (*MADE, CORRECT)
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ class Holding:
     @staticmethod
     def as_made(info: KeyInfo) -> Holding:
         """A key in epoch 0."""
-        flags = tuple(name for name in FLAGS if getattr(info, name, False))
-        return Holding(info.key_id, info.protocol, info.parties, info.threshold, info.secrets, flags)
+        flags = tuple(name for name in MADE if getattr(info, name, False))
+        return Holding(info.key_id, info.protocol, info.parties, info.threshold, info.secrets, (*flags, CORRECT))
 
     @property
     def shape(self) -> CommitteeShape:
@@ -126,4 +129,4 @@ def require_shares(vectors: tuple[SecretVector, ...], committee: Committee) -> t
     return vectors
 
 
-__all__ = ["FLAGS", "Holding", "epoch_of", "holding_of", "require_shares", "shares_in"]
+__all__ = ["CORRECT", "FLAGS", "Holding", "epoch_of", "holding_of", "require_shares", "shares_in"]

@@ -38,6 +38,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.parties.queue import job_lock, serve_lock
 from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import collect_garbage_less, open_session, reason_of
+from keyquorum.plans.epochs.origins import require_correct
 from keyquorum.plans.pool_variants import pool_group
 from keyquorum.plans.pools import Pool, parties_option, pool_name
 from keyquorum.sharing.group import RoundingGroup
@@ -120,6 +121,9 @@ class Daemon:
         """Loads the key, opens the ports and writes the addresses that receivers read. The caller holds the lock on serving for this party."""
         committee, party, service = self.committee, self.party, self.service
         self.served_key: ServedKind = self._opened_kind()
+        origin = require_correct(committee.whole, self._number, service.key, own.accept_assumed)
+        if origin:
+            self._log(origin)
         self._most = (service.batch or self.served_key.batch) * self.served_key.unit
         if not (0 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
             raise ParameterError(

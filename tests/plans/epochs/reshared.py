@@ -13,6 +13,7 @@ from keyquorum.model.domains import Domain
 from keyquorum.model.plain import Json
 from keyquorum.parties import PartyContext, RunReport, run_in_process
 from keyquorum.parties.jobs import check_alone, run_job
+from keyquorum.plans.epochs.origins import SEMI_HONEST
 from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.schemes.holding import shares_in
 from keyquorum.schemes.key_folder import load_key, load_shares
@@ -23,9 +24,9 @@ Done = tuple[Json, RunReport]
 
 
 def reshared(old: Committee, new: Committee, dealers: Sequence[int] | None = None, timeout: float = 60.0) -> list[Done]:
-    """Passes all keys on; the result and the cost at each party, old members first."""
+    """Passes all keys on, whatever their origin; the result and the cost at each party, old members first."""
     between = bridge(old, new, dealers)
-    job = api.reshare_job(old, new, dealers)
+    job = api.reshare_job(old, new, dealers, SEMI_HONEST)
     for party in range(between.size):
         check_alone(between, party, job)
 

@@ -7,10 +7,10 @@ use crate::handover::tests::{Q, spans};
 use crate::protocol::subsets;
 
 const FIELD: DomainKind = DomainKind::Fq(1_152_921_504_606_584_833);
-const COUNT: usize = 4;
+pub(crate) const COUNT: usize = 4;
 const NAME: &[u8] = b"name";
 
-type Shape = (&'static str, usize, usize);
+pub(crate) type Shape = (&'static str, usize, usize);
 
 const SHAPES: [Shape; 7] = [
     ("rep-field", 3, 1),
@@ -22,12 +22,12 @@ const SHAPES: [Shape; 7] = [
     ("semi", 4, 3),
 ];
 
-fn members((protocol, n, t): Shape) -> Members {
+pub(crate) fn members((protocol, n, t): Shape) -> Members {
     Members::of(protocol, n, t).unwrap()
 }
 
 /// The elements on which the shares of all members depend, as rows: element k of a vector is the coefficient of unknown k of `size`. Then the row of the secret.
-fn rows(of: &Members, size: usize) -> (Vec<Vec<u64>>, Vec<u64>) {
+pub(crate) fn rows(of: &Members, size: usize) -> (Vec<Vec<u64>>, Vec<u64>) {
     let field = Zq::new(Q).unwrap();
     let unit = |at: usize| (0..size).map(move |k| u64::from(k == at));
     let sum = |n: usize| (0..size).map(|k| u64::from(k < n)).collect();
@@ -50,19 +50,19 @@ fn rows(of: &Members, size: usize) -> (Vec<Vec<u64>>, Vec<u64>) {
 }
 
 /// Unknowns of a sharing.
-fn unknowns(of: &Members) -> usize {
+pub(crate) fn unknowns(of: &Members) -> usize {
     match of.sharing {
         Sharing::Shamir => of.threshold + 1,
         _ => of.parties,
     }
 }
 
-/// Rows of all pieces of all dealers, by dealer; the pieces from seeds are unknowns of their own. `degree`: of the new polynomials.
-fn dealt(
+/// Rows of all pieces of all dealers, by dealer; the pieces from seeds are unknowns of their own, those of a dealer after those of the one before, from number `from`.
+pub(crate) fn dealt(
     (old, new): (&Members, &Members),
     dealers: &[usize],
     shares: &[Vec<u64>],
-    seeded: usize,
+    (from, seeded): (usize, usize),
 ) -> Vec<Vec<Vec<u64>>> {
     let field = Zq::new(Q).unwrap();
     let size = shares[0].len() / parts(old.sharing);
@@ -70,7 +70,7 @@ fn dealt(
         let summand = old
             .summand(&field, dealers, *dealer, &shares[*dealer])
             .unwrap();
-        let first = unknowns(old) + at * seeded;
+        let first = from + at * seeded;
         let unit = |at: usize| Zeroizing::new((0..size).map(|k| u64::from(k == at)).collect());
         let mut pieces: Vec<Vector<Zq>> = (first..first + seeded).map(unit).collect();
         pieces.extend(new.completed(&field, &summand, &pieces).unwrap());
@@ -83,7 +83,7 @@ fn dealt(
 fn coalitions(old: &Members, new: &Members, dealers: &[usize], seeded: usize) -> (usize, usize) {
     let size = unknowns(old) + dealers.len() * seeded;
     let (shares, secret) = rows(old, size);
-    let pieces = dealt((old, new), dealers, &shares, seeded);
+    let pieces = dealt((old, new), dealers, &shares, (unknowns(old), seeded));
     let (mut all, mut known) = (0, 0);
     for corrupt in subsets(old.parties, old.threshold) {
         for receivers in subsets(new.parties, new.threshold) {
@@ -166,7 +166,7 @@ fn reshared(
 }
 
 /// Shares of some vector.
-fn shares_of(of: &Members, domain: DomainKind) -> Vec<Vec<u8>> {
+pub(crate) fn shares_of(of: &Members, domain: DomainKind) -> Vec<Vec<u8>> {
     struct Of<'a>(&'a Members);
     impl InDomain for Of<'_> {
         fn compute<D: Domain>(&self, domain: &D) -> Result<Bytes> {
@@ -204,7 +204,7 @@ fn shares_of(of: &Members, domain: DomainKind) -> Vec<Vec<u8>> {
 }
 
 /// The vector of shares: of all members, or (Shamir) the last t + 1.
-fn opened(of: &Members, domain: DomainKind, shares: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn opened(of: &Members, domain: DomainKind, shares: &[Vec<u8>]) -> Vec<u8> {
     struct Of<'a>(&'a Members, &'a [Vec<u8>]);
     impl InDomain for Of<'_> {
         fn compute<D: Domain>(&self, domain: &D) -> Result<Bytes> {
@@ -328,11 +328,13 @@ fn what_is_not_elements_is_refused() {
 
 #[test]
 fn committees_dealers_and_domains_are_refused() {
-    for protocol in ["mascot", "mal-rep-field", "mal-shamir", "mal-rep-ring"] {
-        assert!(matches!(
-            Members::of(protocol, 3, 1 + usize::from(protocol == "mascot")),
-            Err(EngineError::Usage(_))
-        ));
+    for protocol in ["mascot", "spdz2k", "emulate"] {
+        let (n, t) = if protocol == "emulate" {
+            (1, 0)
+        } else {
+            (3, 2)
+        };
+        assert!(Members::of(protocol, n, t).is_err(), "{protocol}");
     }
     let (three, five) = (members(SHAPES[1]), members(SHAPES[2]));
     for dealers in [&[0][..], &[0, 1, 2], &[1, 0], &[1, 1], &[0, 3]] {

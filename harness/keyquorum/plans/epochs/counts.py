@@ -16,6 +16,8 @@ from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
 from keyquorum.schemes.keys import KeyInfo
 
 DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS = "decryptions", "refusals", "proofs", "evaluations"
+MOST_AHEAD = {REFUSALS: 2, PROOFS: 2, EVALUATIONS: 1 << 12}
+"""By how much a count may be above what another party confirms, where parties may be malicious: what a crash between their writes explains."""
 Counts = dict[str, int]
 """Counts of a key at a party, by what is counted. All are there, so that parties can compare."""
 
@@ -42,17 +44,32 @@ def start_counts(folder: Path, info: KeyInfo, counts: Mapping[str, int]) -> None
 
 
 def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object]) -> Counts:
-    """The counts from which new members go on: the largest ones. ``said``: of members by number, as they sent them. Raises PolicyError for what is no count, and for decryptions that no other member confirms."""
+    """The counts from which new members go on: the largest ones. ``said``: of members by number, as they sent them. Raises PolicyError for what is no count, and for decryptions that no other member confirms;
+    where members may be malicious, for any count that t + 1 of them do not confirm: it could use up the key."""
     for party, counts in said.items():
         proper = isinstance(counts, dict) and counts.keys() == {DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS} and all(map(is_count, counts.values()))
         if not proper:
             raise PolicyError(f"party {party} sent something that is not counts of key {info.key_id}: run the same version everywhere")
     all_counts: dict[int, Counts] = {party: dict(counts) for party, counts in said.items() if isinstance(counts, dict)}
     found = {what: max(counts[what] for counts in all_counts.values()) for what in (DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS)}
+    if committee.verifies_products:
+        _check_confirmed(committee, info, all_counts)
     if decrypts_apart(committee):  # counts of absent parties lag behind; those who take part are so many that one was among the last that counted
         return found
     used = [all_counts[party][DECRYPTIONS] if party in all_counts else 0 for party in range(committee.size)]
     return {**found, DECRYPTIONS: agreed_count(used, committee.threshold, 0, info)}
+
+
+def _check_confirmed(committee: Committee, info: KeyInfo, said: Mapping[int, Counts]) -> None:
+    """Refuses counts that are above the one in place t + 1 from the top by more than :data:`MOST_AHEAD`."""
+    for what, ahead in MOST_AHEAD.items():
+        known = sorted((counts[what] for counts in said.values()), reverse=True)[min(committee.threshold, len(said) - 1)]
+        for party, counts in said.items():
+            if counts[what] > known + ahead:
+                raise PolicyError(
+                    f"party {party} of {committee.name} reports {counts[what]} {what} of key {info.key_id}, only {known} are confirmed by another party: nothing was passed on; if it is right "
+                    "(others were restored from backups), copy its file with this count to them"
+                )
 
 
 __all__ = ["Counts", "agreed_counts", "counts_of", "start_counts"]

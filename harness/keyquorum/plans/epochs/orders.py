@@ -14,8 +14,8 @@ from keyquorum.parties.epochs import JOURNAL, Change, Epoch, Record, read_epoch
 from keyquorum.parties.epochs.erasure import is_another_key, unerased
 from keyquorum.parties.epochs.exchange import hear_all, show_all
 from keyquorum.parties.epochs.lines import read_journal
-from keyquorum.parties.epochs.record import origin_of
 from keyquorum.plans.epochs.alone import orders_alone
+from keyquorum.plans.epochs.origins import origin_lines
 from keyquorum.plans.pools import drop_pools, old_pools
 from keyquorum.schemes.key_folder import holds_a_key
 
@@ -61,15 +61,6 @@ def status(committee: Committee, party: int) -> Json:
 def _moved_to(committee: Committee, folder: Path, here: Epoch) -> str:
     record = Record.load(folder, here.name) if here.number else None
     return "" if record is None or record.new["digest"] == committee.digest.hex() else str(record.new["name"])
-
-
-def origin_lines(committee: Committee, party: int) -> Iterator[str]:
-    """Which committees held the keys of a party before, for people; none where no other one did. Raises EpochError."""
-    said = origin_of(committee, committee.party_folder(party))
-    for number, text in enumerate(said) if len(said) > 1 else ():
-        yield f"party {party}: keys were {'made by' if number == 0 else 'passed on to'} {text}"
-    if any(text.endswith("semi-honest") for text in said[:-1]):
-        yield f"party {party}: correct: assumed: nothing shows that a committee before passed on the right shares (keyquorum epoch prove tests keys for SEAL)"
 
 
 def status_lines(found: Json) -> Iterator[str]:

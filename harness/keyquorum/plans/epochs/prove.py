@@ -22,7 +22,7 @@ from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_keys import compare_key
 
 FILE = "proofs.json"
-"""In the folder of a key: how often its shares were tested."""
+"""In the folder of a key: how often its shares were tested, and whether they passed."""
 COUNT_BYTES, TOLERANCE = 8, 2
 """Of a count on the wire, little endian; runs by which a party may be ahead of the others after crashes."""
 
@@ -62,6 +62,7 @@ def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], f
         reached("prove/counted")
 
     scheme_of(info).prove_fit(context, info, shares, folder, counted)
+    set_proofs(folder, info, runs + 1, fits=True)
 
 
 def _agreed(context: PartyContext, info: KeyInfo, mine: int) -> int:
@@ -96,22 +97,31 @@ def _refuse_more(info: KeyInfo, runs: int) -> None:
 
 def proofs_run(folder: Path, info: KeyInfo) -> int:
     """How often this party took part in a test of shares of a key. Raises KeyFileError for a damaged file."""
+    return int(_read(folder, info)["runs"])
+
+
+def shown_to_fit(folder: Path, info: KeyInfo) -> bool:
+    """Whether the last test of the shares passed at this party, of this sharing or of one before in the same committee: a refresh keeps the secret. Raises KeyFileError for a damaged file."""
+    return bool(_read(folder, info)["fits"])
+
+
+def _read(folder: Path, info: KeyInfo) -> Json:
     path = folder / FILE
     if not path.exists():
-        return 0
+        return {"runs": 0, "fits": False}
     try:
         data = json_loads(path.read_text())
-        runs = data["runs"] if data["key_id"] == info.key_id else None
-    except (ValueError, KeyError, TypeError):
-        runs = None
-    if runs is None or not is_count(runs) or runs >= 1 << 62:
+        runs, fits = (data["runs"], data.get("fits", False)) if data["key_id"] == info.key_id else (None, None)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        runs, fits = None, None
+    if runs is None or not is_count(runs) or runs >= 1 << 62 or type(fits) is not bool:
         raise KeyFileError(f'{path} is damaged, or of another key: restore it, or set "runs" to the count of another party')
-    return int(runs)
+    return {"runs": runs, "fits": fits}
 
 
-def set_proofs(folder: Path, info: KeyInfo, runs: int) -> None:
-    """Sets this party's count."""
-    write_atomically(folder / FILE, (json.dumps({"key_id": info.key_id, "runs": runs}) + "\n").encode(), 0o600)
+def set_proofs(folder: Path, info: KeyInfo, runs: int, fits: bool = False) -> None:
+    """Sets this party's count. ``fits``: whether the last test has passed."""
+    write_atomically(folder / FILE, (json.dumps({"key_id": info.key_id, "runs": runs, "fits": fits}) + "\n").encode(), 0o600)
 
 
-__all__ = ["FILE", "check_left", "check_prove", "proofs_run", "prove", "prove_job", "set_proofs"]
+__all__ = ["FILE", "check_left", "check_prove", "proofs_run", "prove", "prove_job", "set_proofs", "shown_to_fit"]

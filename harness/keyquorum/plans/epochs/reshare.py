@@ -3,10 +3,11 @@
 1. Every party checks alone what it can. The old members state a hash of keys, holdings and epoch, and their counts; all state the same keys. The new members get metadata and refuse keys that they cannot hold.
 2. All toss the name of the epoch, and compare the record of the change. Nothing of a share was sent so far.
 3. Dealers, some or all of the old members, deal their summands to the new ones (``Source/mpc/src/resharing.rs``). These write shares, public files and counts, and read them back.
-4. All compare that this is done. The old members store the record, the new ones vote and commit, and all hear it (:class:`.Change`). Then the old members erase their shares.
+4. All compare that this is done. Where members of one of the committees may be malicious, the new members check what they got (:class:`.Transfer`).
+5. The old members store the record, the new ones vote and commit, and all hear it (:class:`.Change`). Then the old members erase their shares.
 
 A new member that fails before its vote refuses, and the old epoch goes on. Sources: Desmedt, Jajodia 1997, for the change of a committee; Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995.
-Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, 2 for what is stored, 2 for the statements.
+Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, those of the check, 2 for what is stored, 2 for the statements.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import partial
+from math import comb
 
-from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed
+from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed, transfer_rows
+from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.bridge import DEALERS, NEW, OLD, Bridge, bridge_between
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.epoch import NAME_DIGITS, Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
-from keyquorum.model.inspected import sha256_of
 from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.subset import Subset
@@ -32,17 +34,25 @@ from keyquorum.parties.epochs.record import origin_of, origin_text
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_file, send_files
-from keyquorum.plans.epochs.counts import Counts, agreed_counts, counts_of, start_counts
-from keyquorum.plans.epochs.refresh import check_stored, finish, held_keys, settle, wipe_bytes
+from keyquorum.plans.epochs.counts import start_counts
+from keyquorum.plans.epochs.origins import check_origin, origin_weaknesses
+from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, finish, held_keys, settle, wipe_bytes
+from keyquorum.plans.epochs.stated import Files, Stated, agreed, statement
+from keyquorum.plans.epochs.transfer import CHECK, Carried, Transfer, checks_transfer
 from keyquorum.plans.pools import drop_pools
+from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.holding import FLAGS, Holding, holding_of
-from keyquorum.schemes.key_folder import write_info
+from keyquorum.schemes.holding import CORRECT, FLAGS, Holding, holding_of
+from keyquorum.schemes.key_folder import load_key, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_keys import info_in
 
-BESIDE = "round-keys-*.lwe"
-"""Public files beside a key that its metadata do not list."""
+ACCEPTED = "accept_origin"
+"""Field of a job: the adversary of an old committee that is weaker than that of the new one, if the operators accept this."""
+MASKS = b"masks of "
+"""Before the label of a vector: that of its masks."""
+ORIGIN_DIGITS = 32
+"""Hexadecimal digits of the name of the run that shares are of."""
 
 
 def bridge(old: Committee, new: Committee, dealers: Sequence[int] | None = None) -> Bridge:
@@ -51,15 +61,25 @@ def bridge(old: Committee, new: Committee, dealers: Sequence[int] | None = None)
     for committee in (old, new):
         if isinstance(committee, Subset):
             raise ParameterError("keys are passed on by whole committees: leave out --parties")
-        if committee.capabilities.adversary == "malicious":
+        if committee.capabilities.macs:
             raise ParameterError(
-                f"{committee.name} is of {committee.protocol}: keys are passed on among committees whose parties follow the protocol, as nothing shows a wrong share yet: make new keys in a new committee"
+                f"{committee.name} is of {committee.protocol}: shares with MACs are not passed on, neither from nor to such a committee, as their MAC key is of one committee: make new keys in a new committee"
             )
     between = bridge_between(old, new, dealers)
     needed, there = dealers_needed(old.shape), len(between.numbers)
     if there < needed:
         raise ParameterError(f"{old.protocol}: {there} dealers are too few, {old.size} parties pass a key on by {needed} or more: name {needed}")
     absent = old.size - there
+    if absent and old.verifies_products:
+        missing = ", ".join(str(number) for number in range(old.size) if number not in between.numbers)
+        raise ParameterError(
+            f"{old.name} is of {old.protocol}: without members {missing} the others could not check what is passed on, as {old.threshold} of them may be malicious: name all {old.size}, or leave out --dealers; recover members that lost their disks (keyquorum recover)"
+        )
+    sets = comb(old.size, old.threshold)
+    if old.verifies_products and sets > MOST_SETS:
+        raise ParameterError(
+            f"{old.protocol}: {old.size} parties of which {old.threshold} may be malicious have {sets:,} sets with masks in common, above {MOST_SETS}: make new keys in a new committee"
+        )
     if absent > old.threshold:
         raise ParameterError(
             f"{old.name}: {absent} absent members keep their old shares, and more than {old.threshold} have the keys together: name {old.size - old.threshold} dealers or more"
@@ -70,6 +90,8 @@ def bridge(old: Committee, new: Committee, dealers: Sequence[int] | None = None)
 def check_reshare(committee: Committee, party: int, job: Json) -> None:
     """The checks of the job ``reshare`` that a party makes alone."""
     between = _bridge(committee)
+    check_origin(*between.sides, job.get(ACCEPTED))
+    warn_all(origin_weaknesses(*between.sides))
     own, number = between.place(party)
     if party in between.olds:
         _check_keys(between, {name: (info, held.to_json()["vectors"]) for name, (info, held) in held_keys(own, number, "pass on").items()})
@@ -95,6 +117,10 @@ def _check_keys(between: Bridge, held: Mapping[str, tuple[KeyInfo, object]]) -> 
         reason = scheme_of(info).undecryptable(info_in(info, new), new)
         if reason:
             raise ParameterError(f"key {name}: {new.name} could not decrypt under it: {reason}")
+        if new.verifies_products and not getattr(scheme_of(info), "verified", True):
+            raise ParameterError(
+                f"key {name}: {new.protocol} is for malicious parties, and has no plan for keys of {info.parameters.scheme} that promises this: choose another protocol"
+            )
 
 
 def _check_joins(new: Committee, number: int) -> None:
@@ -111,10 +137,11 @@ def _check_joins(new: Committee, number: int) -> None:
         )
 
 
-@party_job("reshare", {OLD: str, NEW: str, DEALERS: list}, check=check_reshare)
+@party_job("reshare", {OLD: str, NEW: str, DEALERS: list}, check=check_reshare, verified=True, optional={ACCEPTED: str})
 def reshare_job(context: PartyContext, job: Json) -> Json:
     """The job ``reshare``: passes all keys of the old committee on to the new one. Raises CommitteeError beside a daemon of this party."""
     between = _bridge(context.committee)
+    check_origin(*between.sides, job.get(ACCEPTED))
     own, number = between.place(context.party)
     with shares_alone(own, [number], "reshare"):
         if context.party in between.news:
@@ -135,6 +162,7 @@ class _Run:
         """Numbers of the old members that deal; they are the first parties of the session."""
         self.dealer: Dealer | None = None
         self.dealt: Dealt | None = None
+        self.transfer = Transfer(context, self.between, self.dealers) if checks_transfer(self.between) else None
 
     def run(self) -> Json:
         with self.context.phase("statements"):
@@ -143,20 +171,24 @@ class _Run:
                 _check_joins(self.own, self.number)
             said = self._exchange()
             infos = {name: parsed(held["info"]) for name, held in sorted(said["keys"].items())}
-            counts = self._counts(infos)
-            record = self._record(said, infos, counts)
-            self.session.compare("record of the change", bytes.fromhex(record.digest))
+            stated = agreed(self.between, infos, self.session.all_gather(statement(self.old, self.number, infos) if self.is_old else b""))
+            record = self._record(said, infos, stated)
+            files = json.dumps({name: each.beside for name, each in stated.items()}, sort_keys=True).encode()
+            self.session.compare("record of the change", hashlib.sha256(record.data + files).digest())
         change = None if self.is_old else Change.propose(self.own, self.number, record)
         try:
             with self.context.phase("shares", len(infos)) as step:
                 self._seeds(bytes.fromhex(record.name))
                 for name, info in infos.items():
                     if change is None:
-                        self._deal(name, info)
+                        self._deal(name, info, stated[name].beside)
                     else:
-                        self._take(change, name, info, said["keys"][name]["sizes"], counts[name])
+                        self._take(change, name, info, said["keys"][name], stated[name])
                     step()
-            self.session.compare("new shares on the disk", bytes.fromhex(record.digest))
+            self.session.compare("new shares on the disk", bytes.fromhex(record.digest))  # nobody tosses before all have said so
+            if self.transfer is not None:
+                with self.context.phase("check"):
+                    self.transfer.run(self._carried(record, change))
             if change is None:
                 change = Change.propose(self.own, self.number, record)
             self.session.compare("record on the disk", bytes.fromhex(record.digest))
@@ -165,6 +197,9 @@ class _Run:
             if change is not None and change.is_new:
                 change.refuse()
             raise
+        finally:
+            if self.transfer is not None:
+                self.transfer.wipe()
         with self.context.phase("commit"):
             if change.is_new:
                 change.vote()
@@ -217,33 +252,23 @@ class _Run:
         require_disk("public files of the keys", sizes, self.own.party_folder(self.number))
         return said
 
-    def _counts(self, infos: dict[str, KeyInfo]) -> dict[str, Counts]:
-        """The counts of each key from which the new members go on."""
-        mine = {name: counts_of(self.old.key_folder(self.number, name), info) for name, info in infos.items()} if self.is_old else {}
-        said = self.session.all_gather(json.dumps(mine).encode())
-        found = list[Json]()
-        for party in self.between.olds:
-            try:
-                found.append(dict(json_loads(said[party])))
-            except (ValueError, TypeError):
-                raise EpochError(f"{self.between.title(party)} sent no counts of keys: run the same version everywhere") from None
-        numbers = self.between.numbers
-        return {name: agreed_counts(self.old, info, {number: found[i].get(name) for i, number in enumerate(numbers)}) for name, info in infos.items()}
-
-    def _record(self, said: Json, infos: dict[str, KeyInfo], counts: dict[str, Counts]) -> Record:
+    def _record(self, said: Json, infos: dict[str, KeyInfo], stated: Mapping[str, Stated]) -> Record:
         name, (number, previous), members = self.session.toss(NAME_DIGITS // 2).hex(), said["epoch"], self.new.digest.hex()
         keys = {}
         for key, info in infos.items():
-            flags, vectors = tuple(said["keys"][key]["holding"]["flags"]), scheme_of(info).vectors_for(info, self.new)
+            flags, vectors = (CORRECT,) if stated[key].correct else (), scheme_of(info).vectors_for(info, self.new)
             keys[key] = Holding(info.key_id, *self.new.shape, vectors, flags, number + 1, name, members).to_json()
-        flat = {f"{key}/{what}": count for key, found in counts.items() for what, count in found.items() if count}
+        flat = {f"{key}/{what}": count for key, found in stated.items() for what, count in found.counts.items() if count}
         origin = (*said["origin"], origin_text(self.new))
-        return Record(name, number + 1, previous, committee_json(self.old), committee_json(self.new), keys, flat, self.dealers, (), origin)
+        checks = (CHECK,) if self.transfer is not None else ()
+        return Record(name, number + 1, previous, committee_json(self.old), committee_json(self.new), keys, flat, self.dealers, checks, origin)
 
     # -- shares -------------------------------------------------------------------------------------------------------
 
     def _seeds(self, name: bytes) -> None:
-        """Seeds of the pieces that are not sent: one message of each dealer to each new member."""
+        """Seeds of masks, among the old members; then those of the pieces that are not sent: one message of each dealer to each new member."""
+        if self.transfer is not None:
+            self.transfer.begin(name)
         if self.is_old and self.number in self.dealers:
             self.dealer = Dealer(self.old.shape, self.new.shape, self.dealers, self.number, name)
             for receiver, party in enumerate(self.between.news):
@@ -266,72 +291,92 @@ class _Run:
             wipe_bytes(data)
             wipe_bytes(message)
 
-    def _deal(self, key: str, info: KeyInfo) -> None:
-        """Sends what this old member has for a key: the first one the public files, dealers their shares."""
+    def _deal(self, key: str, info: KeyInfo, beside: Files) -> None:
+        """Sends what this old member has for a key: the first one the public files, dealers their shares and masks."""
         folder = self.old.key_folder(self.number, key)
         held = holding_of(folder, info)
         if self.context.party == 0:
-            beside = {path.name: [path.stat().st_size, sha256_of(path).hex()] for path in sorted(folder.glob(BESIDE))}
             send_files(self.session, self.between.news, folder, info)
-            for party in self.between.news:
-                self.session.send(party, json.dumps(beside).encode())
             for name in sorted(beside):
                 send_file(self.session, self.between.news, folder / name)
-        for index, vector in enumerate(held.vectors) if self.dealer is not None else ():
-            secret: list[bytes | bytearray] = []
-            try:
-                secret.append(ShareFile.read(str(held.folder(folder) / f"share-{index}.kqs"), held.share_header(self.number, index)))
-                assert self.dealer is not None
-                dealt = self.dealer.dealt(vector.domain, label_of(held, key, index), bytes(secret[0]))
-                secret += dealt
-                for party, sent in zip(self.between.news, dealt, strict=True):
-                    self._send_secret(party, sent)  # empty where all comes from seeds
-            finally:
-                for data in secret:
-                    wipe_bytes(data)
+        for index, vector in enumerate(held.vectors):
+            label, masked = label_of(held, key, index), MASKS + label_of(held, key, index)
+            if self.transfer is not None and self.context.party in self.transfer.stating:
+                masks = self.transfer.masks(vector.domain, label)
+                self._deal_vector(vector.domain, masked, masks)
+            if self.dealer is not None:
+                path, header = held.folder(folder) / f"share-{index}.kqs", held.share_header(self.number, index)
+                self._deal_vector(vector.domain, label, ShareFile.read(str(path), header))
 
-    def _beside(self, content: bytes) -> tuple[dict[str, str], dict[str, int]]:
-        """Hashes and sizes of the files that come with a key besides those of its metadata."""
+    def _deal_vector(self, domain: str, label: bytes, shares: bytes) -> None:
+        """Sends the pieces of a vector, if this member deals; overwrites its shares."""
+        secret: list[bytes | bytearray] = [shares]
         try:
-            said = json_loads(content)
-            digests, sizes = {name: digest for name, (_, digest) in said.items()}, {name: size for name, (size, _) in said.items()}
-            proper = all(Path(name).name == name and Path(name).match(BESIDE) for name in said)
-            proper = proper and all(is_hex(digest, 64) for digest in digests.values()) and all(map(is_count, sizes.values()))
-        except (ValueError, TypeError, AttributeError):
-            proper = False
-        if not proper:
-            raise KeyFileError(f"{self.between.title(0)} sent something that is not public files of a key: run the same version everywhere")
-        return digests, sizes
+            dealt = [] if self.dealer is None else self.dealer.dealt(domain, label, shares)
+            secret += dealt
+            for party, sent in zip(self.between.news, dealt, strict=False):
+                self._send_secret(party, sent)  # empty where all comes from seeds
+        finally:
+            for data in secret:
+                wipe_bytes(data)
 
-    def _take(self, change: Change, key: str, info: KeyInfo, sizes: dict[str, int], counts: Counts) -> None:
-        """Writes what this new member gets of a key; the metadata last, when all else is there and was read back."""
+    def _take(self, change: Change, key: str, info: KeyInfo, said: Json, stated: Stated) -> None:
+        """Writes what this new member gets of a key; the metadata last, when all else is there and was read back. ``said``: what the old members say of it."""
         shares_folder, held = change.folder(key), Holding.from_json(change.record.keys[key])
         folder = shares_folder.parent
-        receive_files(self.session, 0, folder, info.files, sizes)
-        digests, lengths = self._beside(self.session.recv(0, MOST_SAID))
-        require_disk("the copy of encrypted round keys", sum(lengths.values()), folder)
-        receive_files(self.session, 0, folder, digests, lengths)
+        receive_files(self.session, 0, folder, info.files, said["sizes"])
+        sizes = {name: size for name, (size, _) in stated.beside.items()}
+        require_disk("the copy of encrypted round keys", sum(sizes.values()), folder)
+        receive_files(self.session, 0, folder, {name: digest for name, (_, digest) in stated.beside.items()}, sizes)
         for index, vector in enumerate(held.vectors):
-            data: list[bytes | bytearray] = []
-            assert self.dealt is not None, "seeds come before shares"
+            label, header = label_of(held, key, index), held.share_header(self.number, index)
+            if self.transfer is not None:
+                self.transfer.keep(label, self._taken(vector.domain, MASKS + label, transfer_rows(vector.domain)))
+            share = self._taken(vector.domain, label, vector.length)
+            stored = bytes(share)
             try:
-                for party in range(len(self.dealers)):
-                    data.append(self.session.recv(party, MOST_SAID))
-                share = self.dealt.taken(vector.domain, label_of(held, key, index), vector.length, [bytes(sent) for sent in data])
-                data.append(share)
-                stored = bytes(share)
-                data.append(stored)
-                ShareFile.write(str(shares_folder / f"share-{index}.kqs"), held.share_header(self.number, index), stored)
+                ShareFile.write(str(shares_folder / f"share-{index}.kqs"), header, stored)
             finally:
-                for each in data:
-                    wipe_bytes(each)
+                wipe_bytes(share)
+                wipe_bytes(stored)
+            if self.new.verifies_products:
+                before = [bytes.fromhex(name) for name in said["origins"][index : index + 1]] or [bytes.fromhex(change.record.name)]
+                origin = Origin.derived(f"reshare to epoch {change.record.name}: {key} {index}", [Origin(name) for name in before])
+                ShareFile.write(str(shares_folder / f"mac-{index}.kqs"), {**header, "length": 1}, bytes(origin))
             reached("reshare/written")
-        start_counts(folder, info, counts)
+        start_counts(folder, info, stated.counts)
         scheme_of(info).check_public(folder, info)
         check_stored(held, shares_folder, self.number)
         write_info(folder, info)
         sync_folder(folder)
         reached("reshare/stored")
+
+    def _taken(self, domain: str, label: bytes, count: int) -> bytearray:
+        """This new member's shares of a vector, from what all dealers send."""
+        data: list[bytes | bytearray] = []
+        assert self.dealt is not None, "seeds come before shares"
+        try:
+            for party in range(len(self.dealers)):
+                data.append(self.session.recv(party, MOST_SAID))
+            return self.dealt.taken(domain, label, count, [bytes(sent) for sent in data])
+        finally:
+            for each in data:
+                wipe_bytes(each)
+
+    def _carried(self, record: Record, change: Change | None) -> list[Carried]:
+        """All vectors, with this party's shares of each: those that an old member has, and those that a new one got. ``change``: of a new member."""
+        found = []
+        for key in record.keys:
+            if change is not None:
+                held, shares_folder = Holding.from_json(record.keys[key]), change.folder(key)
+            else:
+                folder = self.old.key_folder(self.number, key)
+                held = holding_of(folder, load_key(folder))
+                shares_folder = held.folder(folder)
+            for index, vector in enumerate(held.vectors):
+                path, header = str(shares_folder / f"share-{index}.kqs"), held.share_header(self.number, index)
+                found.append(Carried(key, vector.domain, label_of(held, key, index), partial(ShareFile.read, path, header)))
+        return found
 
 
 def _is_proper(said: Json) -> bool:
@@ -342,7 +387,8 @@ def _is_proper(said: Json) -> bool:
         for key in said["keys"].values():
             sizes, flags = key["sizes"], key["holding"]["flags"]
             proper = proper and isinstance(key["holding"]["vectors"], list) and set(flags) <= set(FLAGS) and set(sizes) == set(key["info"]["files"])
-            proper = proper and all(map(is_count, sizes.values()))
+            proper = proper and all(map(is_count, sizes.values())) and all(is_hex(name, ORIGIN_DIGITS) for name in key["origins"])
+            proper = proper and len(key["origins"]) in (0, len(key["holding"]["vectors"]))
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
     return proper

@@ -46,13 +46,15 @@ class Service:
 @dataclass(frozen=True)
 class Own:
     """Options that each party chooses for itself. ``ports``: for receivers and for metrics (0: any free one; metrics None: no endpoint), at ``host`` and
-    ``metrics_host``. ``audit``: the file of the audit log (default: audit.jsonl in the party's folder). ``drain``: most seconds from a signal to the end."""
+    ``metrics_host``. ``audit``: the file of the audit log (default: audit.jsonl in the party's folder). ``drain``: most seconds from a signal to the end.
+    ``accept_assumed``: serve a key that nothing shows to be right, though the committee's parties may be malicious (:func:`.require_correct`)."""
 
     host: str = "127.0.0.1"
     ports: tuple[int, int | None] = (0, 0)
     audit: Path | None = None
     drain: float = DRAIN_SECONDS
     metrics_host: str = "127.0.0.1"
+    accept_assumed: bool = False
 
 
 DEFAULTS = Own()

@@ -1,0 +1,78 @@
+"""Where the keys of a committee come from, and what follows: which committees had them, and whether anything shows that the shares which came from another one are those of the key.
+
+A key that a committee made has the shares that it was made with. One that was passed on is *correct* if the committee before verifies products, knew its own shares to be right, and the transfer check passed:
+then its holding says so. After another committee it is *assumed* to be right, until ``keyquorum epoch prove`` has tested the shares against the public key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.parties.epochs import read_epoch
+from keyquorum.parties.epochs.record import origin_of
+from keyquorum.plans.epochs.prove import shown_to_fit
+from keyquorum.schemes.holding import CORRECT
+from keyquorum.schemes.key_folder import holds_a_key, load_key
+
+SEMI_HONEST = "semi-honest"
+"""The adversary of committees whose parties follow the protocol."""
+
+
+def check_origin(old: Committee, new: Committee, accepted: str | None) -> None:
+    """Refuses to pass keys of a committee whose parties follow the protocol on to one for malicious parties, unless this is ``accepted``: nothing can show there that they are right, or that nobody knows them. Raises ParameterError."""
+    if accepted not in (None, SEMI_HONEST):
+        raise ParameterError(f"--accept-origin {accepted}: the only origin to accept is {SEMI_HONEST}")
+    if new.verifies_products and not old.verifies_products and accepted is None:
+        raise ParameterError(
+            f"{old.name} is of {old.protocol}, whose parties follow the protocol, and {new.name} of {new.protocol}: {new.name} could not promise more for these keys than {old.name} did: "
+            f"make new keys there, or give --accept-origin {SEMI_HONEST}"
+        )
+
+
+def origin_weaknesses(old: Committee, new: Committee) -> list[str]:
+    """What users of the keys lose by passing them on, for a warning."""
+    if not old.verifies_products or new.verifies_products:
+        return []
+    return [f"{new.name} is of {new.protocol}: from now on these keys are for parties that follow the protocol, and this stays in their origin"]
+
+
+def is_assumed(committee: Committee, party: int, key: str) -> bool:
+    """Whether nothing shows that a party's shares of a key, which another committee passed on, are those of the key. Raises EpochError, and KeyFileError for a damaged count of tests."""
+    folder = committee.party_folder(party)
+    held = read_epoch(folder).keys.get(key)
+    if held is None or CORRECT in held["flags"] or not any(text.endswith(SEMI_HONEST) for text in origin_of(committee, folder)[:-1]):
+        return False
+    place = committee.key_folder(party, key)
+    return not shown_to_fit(place, load_key(place))
+
+
+def assumed_keys(committee: Committee, party: int) -> list[str]:
+    """The keys of a party of which :func:`is_assumed` is true."""
+    folders = sorted(path for path in (committee.party_folder(party) / "keys").glob("*") if holds_a_key(path))
+    return [path.name for path in folders if is_assumed(committee, party, path.name)]
+
+
+def origin_lines(committee: Committee, party: int) -> Iterator[str]:
+    """Which committees held the keys of a party before, for people; none where no other one did. Raises EpochError or KeyFileError."""
+    said = origin_of(committee, committee.party_folder(party))
+    for number, text in enumerate(said) if len(said) > 1 else ():
+        yield f"party {party}: keys were {'made by' if number == 0 else 'passed on to'} {text}"
+    for key in assumed_keys(committee, party):
+        yield f"party {party}: key {key}: correct: assumed: nothing shows that a committee before passed on the right shares (keyquorum epoch prove tests keys for SEAL)"
+
+
+def require_correct(committee: Committee, party: int, key: str, accepted: bool) -> str:
+    """Refuses to serve a key that is only assumed to be right in a committee for malicious parties, unless it is ``accepted``. Returns what to say of the key's origin; empty where there is nothing. Raises KeyFileError."""
+    if not is_assumed(committee, party, key):
+        return ""
+    said = f"key {key}: correct: assumed: a committee of semi-honest parties had it before"
+    if committee.verifies_products and not accepted:
+        raise KeyFileError(
+            f"{said}, and {committee.protocol} promises more: test its shares with keyquorum epoch prove, make a new key, or serve it with --accept-assumed"
+        )
+    return said
+
+
+__all__ = ["SEMI_HONEST", "assumed_keys", "check_origin", "is_assumed", "origin_lines", "origin_weaknesses", "require_correct"]

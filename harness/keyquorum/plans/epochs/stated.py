@@ -1,0 +1,89 @@
+"""What each old member of a resharing says of its keys beyond what all say alike: counts, public files beside a key, and whether its shares are known to be right. A verifying committee's word is that of t + 1 members."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from keyquorum.model.bridge import Bridge
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import EpochError, KeyFileError
+from keyquorum.model.inspected import sha256_of
+from keyquorum.model.plain import Json, is_count, is_hex, json_loads
+from keyquorum.plans.epochs.counts import Counts, agreed_counts, counts_of
+from keyquorum.plans.epochs.origins import is_assumed
+from keyquorum.schemes.keys import KeyInfo
+
+BESIDE = "round-keys-*.lwe"
+"""Public files beside a key that its metadata do not list."""
+Files = Mapping[str, tuple[int, str]]
+"""Of files by name: bytes, and SHA-256 in hexadecimal digits."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Of one key: the ``counts`` from which new members go on, the files ``beside`` it that they get, and whether honest old members know that their shares are those of the key (``correct``)."""
+
+    counts: Counts
+    beside: Files
+    correct: bool
+
+
+def statement(committee: Committee, party: int, infos: Mapping[str, KeyInfo]) -> bytes:
+    """What an old member says."""
+    said = {}
+    for name, info in infos.items():
+        folder = committee.key_folder(party, name)
+        beside = {path.name: [path.stat().st_size, sha256_of(path).hex()] for path in sorted(folder.glob(BESIDE))}
+        said[name] = {"counts": counts_of(folder, info), "beside": beside, "assumed": is_assumed(committee, party, name)}
+    return json.dumps(said).encode()
+
+
+def agreed(between: Bridge, infos: Mapping[str, KeyInfo], said: Sequence[bytes]) -> dict[str, Stated]:
+    """What follows from the statements of the old members, in the order of the session. Raises EpochError, KeyFileError or PolicyError."""
+    old, numbers = between.sides[0], between.numbers
+    parsed = [_parsed(between.title(party), said[party], infos) for party in between.olds]
+    found = {}
+    for name, info in infos.items():
+        counts = agreed_counts(old, info, {number: parsed[party][name]["counts"] for party, number in enumerate(numbers)})
+        beside = _agreed_files(between, name, [parsed[party][name]["beside"] for party in between.olds])
+        shown = sum(not parsed[party][name]["assumed"] for party in between.olds)
+        found[name] = Stated(counts, beside, old.verifies_products and shown > old.threshold)
+    return found
+
+
+def _parsed(title: str, content: bytes, infos: Mapping[str, KeyInfo]) -> Json:
+    try:
+        said = json_loads(content)
+        proper = said.keys() == infos.keys() and all(each.keys() == {"counts", "beside", "assumed"} for each in said.values())
+        proper = proper and all(type(each["assumed"]) is bool for each in said.values())
+        for each in said.values() if proper else ():
+            each["beside"] = {name: (size, digest) for name, (size, digest) in each["beside"].items()}
+            proper = proper and all(Path(name).name == name and Path(name).match(BESIDE) for name in each["beside"])
+            proper = proper and all(is_count(size) and is_hex(digest, 64) for size, digest in each["beside"].values())
+    except (ValueError, TypeError, AttributeError, KeyError):
+        proper = False
+    if not proper:
+        raise EpochError(f"{title} sent something that is not counts and public files of the keys: run the same version everywhere")
+    return dict(said)
+
+
+def _agreed_files(between: Bridge, key: str, said: Sequence[Files]) -> Files:
+    """The files that the first old member has and sends, if all that have one of a name have the same, and so many that an honest one is among them."""
+    old = between.sides[0]
+    least = old.threshold + 1 if old.verifies_products else 1
+    for name, stated in said[0].items():
+        having = [party for party, files in enumerate(said) if name in files]
+        for party in having:
+            if said[party][name] != stated:
+                raise KeyFileError(f"key {key}: {between.title(0)} and {between.title(party)} have different files {name}: move the wrong one away")
+        if len(having) < least:
+            raise KeyFileError(
+                f"key {key}: {len(having)} members have {name}, and {least} must state the same one, as {old.threshold} may be corrupt: copy it to others, or move it away"
+            )
+    return said[0]
+
+
+__all__ = ["BESIDE", "Stated", "agreed", "statement"]
