@@ -60,6 +60,7 @@ def configurations(items: int | None, full: bool) -> list[Configuration]:
     for protocol, parties in [*committees, (SHAMIR, 3)]:
         for rounding in ("round_mask_open", "round_ltz_circuit"):
             rows.append(Configuration(rounding, 8, 2, "bfv-4096", protocol, parties, 5 * BATCH))
+    rows.append(Configuration("round_mask_open_one", 8, 2, "bfv-4096", ADDITIVE, 4, 5 * BATCH))
     rows += [
         Configuration("round_ltz_circuit", 8, 2, "bfv-4096", protocol, parties, BATCH)
         for protocol, parties in ((VERIFIED_REPLICATED, 3), (VERIFIED_SHAMIR, 3), (WITH_MACS, 2))

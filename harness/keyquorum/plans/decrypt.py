@@ -29,7 +29,7 @@ from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.variants import Variant, Words
 
-from .masked import warn_of_rounding
+from .masked import check_masks, warn_of_rounding
 from .noise_check import check_noise, refuse_noise_check
 from .pool_variants import check_verified, pool_group, variant_for
 from .pools import Pool
@@ -78,6 +78,7 @@ def decrypt(
     if not ciphertexts:
         return [] if context.party == receiver else None
     if not pool and not scheme.pooled(info, False):
+        check_masks(rounding.name, False)
         return scheme.decrypt_without_pool(context, info, shares, ciphertexts, receiver, rounding.name)
     return _with_pool(context, info, shares, ciphertexts, receiver, rounding.variant(context.committee, info), pool)
 
@@ -170,6 +171,7 @@ class _Asked:
         """The ciphertexts of the job. Raises an error for those that are not decrypted, or not approved."""
         found = read_ciphertexts(self.info, self.inputs, job["sha256"], self.rounding.name)
         self.scheme.check_decryption(self.info, found, self.receiver, self.rounding.name)
+        check_masks(self.rounding.name, self.scheme.pooled(self.info, bool(job.get("pool"))))
         self.scheme.check_accepted(self.folder, self.info, self.inputs, job["sha256"])
         return found
 

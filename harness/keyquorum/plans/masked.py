@@ -1,10 +1,11 @@
-"""The rounding that is sometimes wrong, and the warning of whoever takes it."""
+"""The roundings that are sometimes wrong, the warning of whoever takes them, and where their masks come from."""
 
 from __future__ import annotations
 
 import warnings
 
 from keyquorum.fhe.errors import SecurityWarning
+from keyquorum.model.errors import ParameterError
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.base import MASKED, MASKED_ONE
 from keyquorum.schemes.keys import Parameters
@@ -23,4 +24,12 @@ def warn_of_rounding(name: str, parameters: Parameters) -> None:
     )
 
 
-__all__ = ["MASKED", "warn_of_rounding"]
+def check_masks(name: str, pooled: bool) -> None:
+    """Refuses to make the masks of a rounding for one decryption, where it has no programs for that. Raises ParameterError."""
+    if name == MASKED_ONE and not pooled:
+        raise ParameterError(
+            f"{name} takes its masks from a pool: keyquorum pool fill --rounding {name}, and add --pool; or take {MASKED}, which has the same errors"
+        )
+
+
+__all__ = ["MASKED", "check_masks", "warn_of_rounding"]

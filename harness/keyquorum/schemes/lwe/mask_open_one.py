@@ -1,4 +1,4 @@
-"""`round_mask_open_one`: `round_mask_open` with the masked phase opened to party 0 alone. Paper: Ajax (ePrint 2025/1834), section 4.3 and figure 10, step 2.
+"""`round_mask_open_one` of LWE: `round_mask_open` with the masked phase opened to party 0 alone. Paper: Ajax (ePrint 2025/1834), section 4.3 and figure 10, step 2.
 
 Items are those of `round_mask_open`. Every other party sends l bits to party 0, and k bits to the receiver, for any number of parties. What is opened has the same distribution, and one party sees it.
 """
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from keyquorum.dsl import ShareVector
 from keyquorum.fhe.lwe import LweParameters
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import ParameterError, ProgramError
-from keyquorum.model.protocols import PROTOCOLS
+from keyquorum.model.errors import ParameterError
 from keyquorum.programs.signatures import round_mask_open_one_online, round_mask_open_one_ring_online
 from keyquorum.schemes.base import MASKED_ONE
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.numbers import kind_of
+from keyquorum.sharing.opened_to_one import check_opens_to_one, opened_to_first
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.variants import Destination, low_mask, wipe_copies
 
@@ -55,10 +55,9 @@ class MaskOpenOne(LweVariant):
         try:
             with group.ring(l).shares(ShareVector.from_sections(short)) as masked:
                 opened = masked.run(round_mask_open_one_ring_online(size=size, l=l), keep=True, purpose=purpose)
-            if opened.size != (size if group.me == 0 else 0):
-                raise ProgramError(f"{self.name}: member {group.me} got {opened.size} numbers of party 0's {size}: a backend or a member is at fault")
-            if opened.size:
-                rest[0] -= opened.view(np.uint64) & low
+            seen = opened_to_first(group, opened, size, l, self.name)
+            if seen is not None:
+                rest[0] -= seen
                 rest &= low_mask(p.ring_bits)
             with group.ring(p.ring_bits).shares(ShareVector.from_sections([rest, mask])) as phases:
                 call = round_mask_open_one_online(size=size, l=l, j=p.message_bits, destination=to, ring_length=p.ring_bits)
@@ -72,14 +71,8 @@ class MaskOpenOne(LweVariant):
 
 def mask_open_one(committee: Committee, parameters: LweParameters) -> MaskOpenOne:
     """The rounding of a committee. Raises ParameterError for committees against malicious parties, and for those that do not round with additive shares."""
-    kind = kind_of(committee)
-    if committee.whole.capabilities.adversary == "malicious":
-        raise ParameterError(
-            f"{committee.protocol}: {MASKED_ONE} lets party 0 alone see a number and take it off, and nobody could check it: take round_mask_open, or round_ltz_circuit"
-        )
-    if PROTOCOLS[committee.rounding_protocols[0]].sharing != "additive":
-        raise ParameterError(f"{committee.protocol}: {MASKED_ONE} takes additive shares, of which each party has one summand: take round_mask_open")
-    return MaskOpenOne(MASKED_ONE, parameters, kind=kind, parties=committee.size)
+    check_opens_to_one(committee, MASKED_ONE)
+    return MaskOpenOne(MASKED_ONE, parameters, kind=kind_of(committee), parties=committee.size)
 
 
 __all__ = ["MaskOpenOne", "mask_open_one"]

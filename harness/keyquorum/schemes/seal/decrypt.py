@@ -27,7 +27,7 @@ from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import flood, round_ltz_ring
-from keyquorum.schemes.base import Decrypted
+from keyquorum.schemes.base import MASKED_ONE, Decrypted
 from keyquorum.sharing.field_variant import over_fields
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.numbers import numbers_of
@@ -63,8 +63,8 @@ def check_decryption(info: SealKeyInfo, ciphertexts: Sequence[Ciphertext], recei
     flooding, and the precision that is left."""
     if not 0 <= receiver < info.parties:
         raise ParameterError(f"there is no party {receiver}: choose a receiver from 0 to {info.parties - 1}")
-    if rounding not in ROUNDINGS:
-        raise ParameterError(f"unknown rounding {rounding!r}: choose one of {', '.join(ROUNDINGS)}")
+    if rounding not in (*ROUNDINGS, MASKED_ONE):
+        raise ParameterError(f"unknown rounding {rounding!r}: choose one of {', '.join((*ROUNDINGS, MASKED_ONE))}")
     if info.parameters.scheme == "ckks" and rounding != ROUNDINGS[0]:
         raise ParameterError(f"CKKS results are flooded, not rounded: {rounding} has no meaning for this key: leave out --rounding")
     if info.parameters.scheme != "ckks":

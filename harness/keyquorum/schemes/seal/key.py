@@ -12,7 +12,7 @@ from keyquorum.model.errors import KeyFileError, ParameterError
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.keys import KeyInfo, Plain, SecretVector
 
-from .masked import MASKED, most_masked
+from .masked import COUNTED, most_masked
 from .policy import FloodPolicy, policy_from_json
 from .ring import RING
 
@@ -54,7 +54,7 @@ class SealKeyInfo(KeyInfo):
         """CKKS: of the policy. BFV and BGV: of roundings whose errors leak the secret."""
         if self.parameters.scheme == "ckks":
             return self.policy.decryptions
-        return most_masked(self.parameters) if rounding == MASKED else None
+        return most_masked(self.parameters) if rounding in COUNTED else None
 
     @staticmethod
     def from_json(data: Plain) -> SealKeyInfo:

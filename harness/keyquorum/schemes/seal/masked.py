@@ -17,10 +17,12 @@ from __future__ import annotations
 import math
 
 from keyquorum.fhe.parameters import ParameterSet
-from keyquorum.schemes.base import MASKED
+from keyquorum.schemes.base import MASKED, MASKED_ONE
 
 from .noise import rounding
 
+COUNTED = (MASKED, MASKED_ONE)
+"""Roundings whose decryptions are counted, together: their errors are the same."""
 RATIO = 2.0**-5
 """Mean over deviation of the estimate of a coefficient of the secret, at the limit."""
 
@@ -33,15 +35,15 @@ def estimate_ratio(parameters: ParameterSet, decryptions: int) -> float:
 
 
 def most_masked(parameters: ParameterSet) -> int:
-    """Ciphertexts that a BFV or BGV key may ever decrypt by `round_mask_open`."""
+    """Ciphertexts that a BFV or BGV key may ever decrypt by the roundings of :data:`COUNTED`."""
     return math.floor((RATIO / estimate_ratio(parameters, 1)) ** 2)
 
 
 def masked_limit(parameters: ParameterSet) -> str:
-    """What is to be said of :data:`MASKED` under a BFV or BGV set; empty for CKKS, which has no rounding."""
+    """What is to be said of :data:`COUNTED` under a BFV or BGV set; empty for CKKS, which has no rounding."""
     if parameters.scheme == "ckks":
         return ""
     return f"a key of {parameters.name} decrypts at most {most_masked(parameters):,} ciphertexts with it"
 
 
-__all__ = ["MASKED", "estimate_ratio", "masked_limit", "most_masked"]
+__all__ = ["COUNTED", "MASKED", "estimate_ratio", "masked_limit", "most_masked"]

@@ -21,7 +21,7 @@ from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.model.protocols import named as protocol_named
 from keyquorum.parties.context import PartyContext
-from keyquorum.schemes.base import Decrypted, Scheme, Words
+from keyquorum.schemes.base import MASKED_ONE, Decrypted, Scheme, Words
 from keyquorum.schemes.holding import require_shares
 from keyquorum.schemes.key_folder import load_public_file
 from keyquorum.schemes.keys import KeyMaterial, Plain, SecretVector
@@ -42,7 +42,8 @@ from .fit import check_fit, prove_fit
 from .inspect import KINDS
 from .key import PARMS, SealKeyInfo
 from .keygen import SealRequest, generate
-from .masked import MASKED
+from .mask_open_one import seal_mask_open_one
+from .masked import COUNTED
 from .phases import exact_summands
 from .policy import FloodPolicy
 from .precision import Precision, key_precision
@@ -206,7 +207,7 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         return Field(parameters.coeff_modulus[0])
 
     def counts(self, parameters: ParameterSet, rounding: str) -> bool:
-        return parameters.scheme == "ckks" or rounding == MASKED
+        return parameters.scheme == "ckks" or rounding in COUNTED
 
     def phases(
         self, context: PartyContext, group: RoundingGroup, info: SealKeyInfo, shares: Sequence[ShareVector], variant: Variant,
@@ -237,9 +238,9 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
         return decrypt.decrypt(context, info, shares, ciphertexts, receiver, rounding)
 
     def check_served(self, committee: Committee, rounding: str) -> None:
-        if rounding == MASKED:
+        if rounding in COUNTED:
             raise ParameterError(
-                f"{MASKED} is sometimes wrong, and its errors tell of the secret key: a served committee counts no decryptions, so BFV and BGV are "
+                f"{rounding} is sometimes wrong, and its errors tell of the secret key: a served committee counts no decryptions, so BFV and BGV are "
                 "served with round_ltz_circuit alone"
             )
 
@@ -274,6 +275,8 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
             return ring_variant(committee, rounding, parameters)
         if over_fields(committee):
             return field_variant(committee, rounding, parameters)
+        if rounding == MASKED_ONE:
+            return seal_mask_open_one(committee, parameters)
         return seal_variant(committee, rounding, parameters)
 
 

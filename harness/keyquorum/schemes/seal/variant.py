@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +47,12 @@ class SealVariant(Variant):
     parameters: ParameterSet
     summands: int
     triples: bool = False
+    ROUNDINGS: ClassVar[tuple[str, ...]] = ROUNDINGS
+    """Those that the class has."""
 
     def __post_init__(self) -> None:
-        if self.rounding not in ROUNDINGS:
-            raise ParameterError(f"{self.rounding} is for LWE alone: choose one of {', '.join(ROUNDINGS)} for {self.parameters.name}")
+        if self.rounding not in self.ROUNDINGS:
+            raise ParameterError(f"{self.rounding} is for LWE alone: choose one of {', '.join(self.ROUNDINGS)} for {self.parameters.name}")
         check_exact(self.parameters)
         check_name(self.name, "pool name")
 
