@@ -151,7 +151,7 @@ KINDS = (
     ),
     Kind("job", lambda c: c.has("kind") and c.json["kind"] in job_kinds(), _job, ("api",)),
     Kind("parameter set", _is_parameters, _parameters, ("cli/parameters",)),
-    Kind("address of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon",)),
+    Kind("address of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon", "serve/moved")),
     Kind("record of served sessions", lambda c: c.named(SESSIONS), _sessions, ("serve/sessions",)),
     Kind("limits of receivers", lambda c: c.named(LIMITS), _limits, ()),
     Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),

@@ -106,7 +106,11 @@ class EpochError(KeyQuorumError):
 
 
 class MovedError(EpochError):
-    """Another committee holds this key now; the text names it."""
+    """Another committee holds this key now; the text names it. ``proof``: for receivers, what shows this."""
+
+    def __init__(self, text: str = "", proof: bytes = b"") -> None:
+        super().__init__(text)
+        self.proof = proof
 
 
 class AuditError(KeyQuorumError):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from keyquorum._engine import make_identity
 from keyquorum.model.committee import Committee, check_name, write_atomically
-from keyquorum.model.errors import CommitteeError, KeyQuorumError, ParameterError, PartyError, PolicyError
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, MovedError, ParameterError, PartyError, PolicyError
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.subset import Subset
 from keyquorum.schemes import encryption_of, recognise
@@ -29,6 +29,7 @@ from keyquorum.sharing.receivers import received_messages
 from .answers import Answers
 from .connection import NotConnected
 from .copies import answer_bytes, summands_of
+from .successor import moved
 from .wire import certificate_of, client_context, connect, receive_message, send_message
 
 ANSWER_LIMIT = 1 << 24
@@ -122,8 +123,31 @@ class RefusedUnconnected(Refused):
     """The parties are not connected to one another; the text names the one that is away. Nothing was computed: the same request may be sent again."""
 
 
+class SaysMoved(Refused):
+    """A party says that the committee passed the key on. ``proof``: what it shows (:func:`.moved`)."""
+
+    def __init__(self, text: str, party: int, proof: bytes) -> None:
+        super().__init__(text)
+        self.party, self.proof = party, proof
+
+
+def refusal_of(party: int, head: Json, body: bytes | bytearray) -> Refused:
+    """The error of a party's answer that is none."""
+    kind, text = str(head.get("type")), f"party {party}: {head.get('error', 'no reason given')}"
+    return SaysMoved(text, party, bytes(body)) if kind == MovedError.__name__ else REFUSALS.get(kind, Refused)(text)
+
+
+def raise_moved(committee: Committee, errors: Sequence[BaseException | None]) -> None:
+    """Raises :class:`.Moved` if parties among those that refused show that the keys moved, and EpochError if they only say so. Returns if none says so."""
+    shown = {f"party {error.party}": error.proof for error in errors if isinstance(error, SaysMoved)}
+    if shown:
+        raise moved(committee, shown)
+
+
 REFUSALS: dict[str, type[Refused]] = {PolicyError.__name__: RefusedByPolicy, NotConnected.__name__: RefusedUnconnected}
 """Errors for receivers by the type that a party names; :class:`Refused` for all others."""
+MOVED_SECONDS = 3.0
+"""How long further parties are heard after one said that the keys moved."""
 AGAIN_SECONDS = 0.2
 """Pause until a request is sent again to parties that are not connected."""
 
@@ -175,9 +199,26 @@ class Channels:
         if self._addresses is not None and len(self._addresses) != len(_members(self._committee)):
             raise CommitteeError(f"{len(self._addresses)} addresses for {len(_members(self._committee))} parties: name each once, in their order")
         for party in _members(self._committee):
-            host, port = self._listening(party, until)
-            pinned = self._committee.parties[party].fingerprint
-            self._channels.append(connect(self._context, self._committee.number_of(party), host, port, pinned, self._timeout, self._server))
+            try:
+                host, port = self._listening(party, until)
+                pinned = self._committee.parties[party].fingerprint
+                self._channels.append(connect(self._context, self._committee.number_of(party), host, port, pinned, self._timeout, self._server))
+            except (PartyError, CommitteeError):
+                self._raise_if_moved()
+                raise
+
+    def _raise_if_moved(self) -> None:
+        """Asks the parties that are there, while another one is not, whether the keys moved: a request without a body is one that others refuse at once."""
+        said, places = list[BaseException](), self._addresses
+        for party in _members(self._committee):
+            number, pinned = self._committee.number_of(party), self._committee.parties[party].fingerprint
+            with suppress(OSError, ConnectionError, PartyError, CommitteeError):
+                place = places[party] if places is not None else local_address(self._committee, party, self._server)
+                with connect(self._context, number, *place, pinned, MOVED_SECONDS, self._server) as channel:
+                    answer = exchanged(channel, {"id": secrets.token_hex(16)}, b"")
+                if answer is not None and answer[0].get("status") != "ok":
+                    said.append(refusal_of(number, *answer))
+        raise_moved(self._committee, said)
 
     def _listening(self, party: int, until: float) -> tuple[str, int]:
         """The address of a party when a process listens there, or at the time ``until`` of the monotonic clock. Addresses of this host are read again each
@@ -206,17 +247,20 @@ class Channels:
             if answer is None:
                 raise PartyError(f"party {party} closed the channel: nothing was learned, send the request again")
             if answer[0].get("status") != "ok":
-                raise REFUSALS.get(str(answer[0].get("type")), Refused)(f"party {party}: {answer[0].get('error', 'no reason given')}")
+                raise refusal_of(party, *answer)
             return answer
 
         with ThreadPoolExecutor(len(self._channels)) as pool:
             asked = [pool.submit(one, item) for item in enumerate(self._channels)]
             finished, _ = wait(asked, return_when=FIRST_EXCEPTION)
+            if any(isinstance(f.exception(), SaysMoved) for f in finished):
+                finished, _ = wait(asked, MOVED_SECONDS)
             failed = [f for f in asked if f in finished and f.exception() is not None]
             if failed:  # without the shares of one party the others' shares are useless
                 for channel in self._channels:
                     with suppress(OSError):
                         channel.shutdown(socket.SHUT_RDWR)
+                raise_moved(self._committee, [f.exception() for f in failed])
                 failed.sort(key=lambda f: not isinstance(f.exception(), RefusedByPolicy))  # that reason, if one party gives it
                 failed[0].result()
             return [f.result() for f in asked]

@@ -25,6 +25,7 @@ from keyquorum.model.errors import (
     CommitteeError,
     KeyInUseError,
     KeyQuorumError,
+    MovedError,
     ParameterError,
     PartyError,
     PolicyError,
@@ -56,6 +57,7 @@ from .limits import Meter, read_limits
 from .listener import Listener
 from .mac_gauges import mac_key_gauges
 from .metrics import Metrics
+from .moved import MovedParty
 from .plan import PLAN_LIMIT, Plan, read_plan
 from .requests import Answer, Request, Requests
 from .sessions import BrokenSessions, record_of
@@ -535,10 +537,20 @@ def serve(
     prepare: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs one party until a signal ends it (:mod:`.signals`), in the main thread."""
-    run_daemon(lambda: Daemon(committee, party, service, own, log, prepare), own, log)
+    run_daemon(lambda: served(committee, party, service, own, log, lambda: Daemon(committee, party, service, own, log, prepare)), own, log)
 
 
-def run_daemon(make: Callable[[], Daemon], own: Own, log: Callable[[str], None]) -> None:
+def served(
+    committee: Committee, party: int, service: Service, own: Own, log: Callable[[str], None], make: Callable[[], Daemon]
+) -> Daemon | MovedParty:
+    """The daemon that ``make`` makes; of a committee that passed the key on, what answers requests with that. Raises MovedError where nothing shows receivers this yet."""
+    try:
+        return make()
+    except MovedError as error:
+        return MovedParty(committee.whole, committee.number_of(party), service, own, log, error)
+
+
+def run_daemon(make: Callable[[], Daemon | MovedParty], own: Own, log: Callable[[str], None]) -> None:
     """The same with the daemon that ``make`` makes. ``log``: that of the daemon."""
     forbid_core_dumps()
     collect_garbage_less()

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from keyquorum._engine import EngineError
-from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, KeyQuorumError, PartyError, ResourceError
+from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, KeyQuorumError, MovedError, PartyError, ResourceError
 from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import Json
 
@@ -266,6 +266,7 @@ class Listener:
                 answer, head = answered.body, {**head, **answered.head}
             except (KeyQuorumError, EngineError) as error:
                 head = _refusal(error)
+                answer = error.proof if isinstance(error, MovedError) else b""
             except MessageTooLong as error:
                 head, asked, unread = _refusal(CiphertextError(f"{error}: send it in parts")), _request_fields(error.head, None), error.size
             except MemoryError:

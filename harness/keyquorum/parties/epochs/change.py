@@ -23,7 +23,7 @@ from keyquorum.model.plain import Json, json_loads
 from .erasure import cut_off_files, erase_files, erase_folder, has_shares, is_another_key, old_files, remove_empty
 from .lines import journal_label, journal_text, read_journal
 from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, lost_journal, parse_epoch, read_epoch, require_journal, shares_name, write_epoch
-from .statements import SIGNED, Statements, checked, read_votes, signed, standing_after
+from .statements import SIGNED, Statement, Statements, checked, read_votes, signed, standing_after
 
 
 class Change:
@@ -335,6 +335,10 @@ class Change:
             self._write(True, {"kind": after.stage.value})
             self.standing = after
         return total
+
+    def statements(self, stage: Stage) -> list[Statement]:
+        """All statements of a kind that are here, in the order of participants."""
+        return sorted((said for said in self._statements if said.stage == stage), key=lambda said: said.who)
 
     def missing(self) -> list[Who]:
         """New members whose vote is not here."""

@@ -27,7 +27,7 @@ from keyquorum.model.subset import ANY, subset_of
 from keyquorum.schemes.base import Decrypted
 from keyquorum.schemes.keys import KeyInfo
 
-from ..client import AGAIN_SECONDS, REFUSALS, Receiver, Refused, RefusedUnconnected, checked_summands, exchanged, local_address
+from ..client import AGAIN_SECONDS, Receiver, Refused, RefusedUnconnected, checked_summands, exchanged, local_address, raise_moved, refusal_of
 from ..connection import NotConnected, ServedElsewhere
 from ..wire import client_context, connect
 from .options import check_live
@@ -133,6 +133,7 @@ class LiveReceiver(Receiver):
                         return members, [found[member] for member in members]
                     latest = min(latest, time.monotonic() + TRY_SECONDS)
                 if max((len(found) for found in answers.values()), default=0) + len(pending) < self._needed:
+                    raise_moved(self._whole, errors)
                     for error in errors:
                         if isinstance(error, Refused) and not isinstance(error, _Passing):
                             raise error
@@ -178,7 +179,7 @@ class LiveReceiver(Receiver):
         """What a party's answer is. Raises PartyError for one without a view of which the party is a member."""
         if head.get("status") != "ok":
             kind, text = str(head.get("type")), f"party {party}: {head.get('error', 'no reason given')}"
-            return _Said(party, error=_Passing(text) if kind in PASSING else REFUSALS.get(kind, Refused)(text))
+            return _Said(party, error=_Passing(text) if kind in PASSING else refusal_of(party, head, body))
         view, members, epoch = head.get("view"), head.get("parties"), head.get("epoch")
         if not (
             isinstance(view, int) and is_count(view, 1) and isinstance(members, list) and len(members) == self._needed and isinstance(epoch, str)
