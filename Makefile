@@ -62,7 +62,7 @@ help:
 	@echo "make bench-lisss   shares of an LWE key for any t of T parties"
 	@echo "make bench-toprf   AES-128 under a shared key, by circuits and by tables, beside the figures of the paper on a threshold OPRF"
 	@echo "make bench-ghs     transforms modulo cyclotomic polynomials, keys and decryption of GHS, beside the figures of GMPFHE; takes long"
-	@echo "make bench-epochs  refreshing the shares of a key, recovering a lost party, testing shares: time, bytes, disk"
+	@echo "make bench-epochs  refreshing the shares of a key, recovering a lost party, testing shares, passing keys on: time, bytes, disk"
 	@echo "make bench-ajax    keys of ajax53 for 3 to 21 parties, without and over links, beside the figures of Ajax; takes hours"
 
 tools:
