@@ -31,6 +31,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import CiphertextError, ParameterError
 from keyquorum.model.inspected import Kind
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.variants import PaddedOutput, Variant
@@ -197,8 +198,16 @@ class KeyScheme(ABC, Generic[K, P, R]):
         """The error of a key's decryptions under usual conditions; None for exact schemes."""
         return None
 
-    def start(self, folder: Path, info: K, used: int = 0) -> None:
-        """Writes what a party keeps of a new key besides shares and public files, such as a count, which begins with ``used``. The default writes nothing."""
+    def start(self, folder: Path, info: K, used: int = 0, recent: Sequence[Json] = ()) -> None:
+        """Writes what a party keeps of a new key besides shares and public files, such as a count, which begins with ``used``, of which ``recent`` (:meth:`recent`) are lines. The default writes nothing."""
+
+    def recent(self, folder: Path, info: K) -> list[Json]:
+        """Lines of what a party counted in the last hour, each with ``receiver``, ``id``, ``count`` and ``time``, where limits are of an hour. Raises KeyFileError for a damaged count. The default has none."""
+        return []
+
+    def check_recent(self, line: Json) -> None:
+        """Refuses what is no line of :meth:`recent`. Raises ValueError."""
+        raise ValueError("keys of this kind have no limit an hour")
 
     def used(self, folder: Path, info: K) -> int:
         """What a party has counted under a key in what :meth:`start` wrote. Raises KeyFileError for a damaged count."""

@@ -22,7 +22,7 @@ Words = NDArray[np.uint64]
 
 def check_opens_to_one(committee: Committee, rounding: str) -> None:
     """Raises ParameterError for committees against malicious parties, and for those that do not round with additive shares."""
-    if committee.verifies_products or not kind_of(committee).plain_shares:
+    if committee.capabilities.adversary == "malicious":
         raise ParameterError(
             f"{committee.protocol}: {rounding} lets party 0 alone see a number and take it off, and nobody could check it: take round_mask_open, or round_ltz_circuit"
         )

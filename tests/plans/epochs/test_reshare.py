@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -201,6 +203,50 @@ def test_counts_go_with_the_keys(tmp_path: Path) -> None:
         assert counts_of(new.key_folder(party, "key"), prf)["evaluations"] == 14
     record = Record.load(new.party_folder(0), read_epoch(new.party_folder(0)).name)
     assert record.counts == {"ckks/decryptions": 41, "ckks/refusals": 3, "key/evaluations": 14}
+
+
+def test_evaluations_of_the_last_hour_go_with_the_keys(tmp_path: Path) -> None:
+    """Of whichever old member counted them: a receiver that has used its rate has used it at the new members, too. Lines of before that are in the count alone."""
+    from keyquorum.model.errors import PolicyError
+    from keyquorum.schemes.prf.evaluations import Counted, Evaluations, read_journal, start_evaluations
+    from keyquorum.schemes.prf.policy import EvaluationPolicy
+
+    old = with_keys(tmp_path, "rep-field", 3, ["prf-aes128"])
+    info = load_key(old.key_folder(0, "key"))
+    now, alice, bob = time.time(), "a1" * 32, "b0" * 32
+    lines = [
+        Counted(now - 9000, alice, "long-ago", 5),
+        Counted(now - 60, alice, "request1", 6),
+        Counted(now - 30, alice, "request2", 4),
+        Counted(now - 40, bob, "request3", 1),
+    ]
+    for party, mine in enumerate((lines, [lines[1], lines[2]], [lines[0], replace(lines[1], time=now - 50)])):
+        start_evaluations(old.key_folder(party, "key"), info.key_id, 20 - party, mine)
+    new = api.init_after(tmp_path / "new", old)
+    reshared(old, new)
+    for party in range(3):
+        folder = new.key_folder(party, "key")
+        found = read_journal(folder / "evaluations.journal", info.key_id)
+        assert found.total == 20 and found.lines == [replace(lines[1], time=now - 50), lines[3], lines[2]]
+        count = Evaluations(folder, EvaluationPolicy(info.key_id, 10))
+        refusal = count.refusal(alice, "request9", 1)
+        assert isinstance(refusal, PolicyError) and "10 are used" in str(refusal)
+        assert count.refusal(bob, "request9", 9) is None and count.refusal(alice, "request2", 0) is not None
+
+
+def test_lines_that_where_members_may_lie_one_has_alone(tmp_path: Path) -> None:
+    """They do not count there; and what is no line is refused."""
+    from keyquorum.plans.epochs.counts import agreed_recent
+
+    info = load_key(with_keys(tmp_path, "rep-field", 3, ["prf-aes128"]).key_folder(0, "key"))
+    one, two = ({"time": 1.0, "receiver": "a1" * 32, "id": name, "count": 2} for name in ("request1", "request2"))
+    said: dict[int, object] = {0: [one], 1: [one, two], 2: []}
+    assert agreed_recent(api.in_process_committee(3, "rep-field"), info, said) == [one, two]
+    assert agreed_recent(api.in_process_committee(3, "mal-rep-field"), info, said) == [one]
+    wrong: list[object] = [None, {}, [1], [{**one, "count": 0}], [{**one, "more": 1}], [{**one, "time": "now"}], [[one]]]
+    for each in wrong:
+        with pytest.raises(KeyQuorumError, match="party 2 sent something that is not evaluations"):
+            agreed_recent(api.in_process_committee(3, "rep-field"), info, {0: [one], 2: each})
 
 
 def test_counts_of_the_old_members(tmp_path: Path) -> None:

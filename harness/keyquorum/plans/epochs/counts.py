@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PolicyError
-from keyquorum.model.plain import is_count
+from keyquorum.model.plain import Json, is_count
 from keyquorum.model.subset import decrypts_apart
 from keyquorum.plans.epochs.prove import proofs_run, set_proofs
 from keyquorum.plans.noise_check import failed_checks, set_failed_checks
@@ -32,15 +33,15 @@ def counts_of(folder: Path, info: KeyInfo) -> Counts:
     }
 
 
-def start_counts(folder: Path, info: KeyInfo, counts: Mapping[str, int]) -> None:
-    """Writes what a new member keeps of a key, with the counts of the others."""
+def start_counts(folder: Path, info: KeyInfo, counts: Mapping[str, int], recent: Sequence[Json] = ()) -> None:
+    """Writes what a new member keeps of a key, with the counts of the others. ``recent``: lines of the last hour (:func:`agreed_recent`)."""
     if info.counted:
         set_count(folder, info, counts[DECRYPTIONS])
     if counts[REFUSALS]:
         set_failed_checks(folder, info, counts[REFUSALS])
     if counts[PROOFS]:
         set_proofs(folder, info, counts[PROOFS])
-    scheme_of(info).start(folder, info, counts[EVALUATIONS])
+    scheme_of(info).start(folder, info, counts[EVALUATIONS], recent)
 
 
 def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object]) -> Counts:
@@ -72,4 +73,31 @@ def _check_confirmed(committee: Committee, info: KeyInfo, said: Mapping[int, Cou
                 )
 
 
-__all__ = ["Counts", "agreed_counts", "counts_of", "start_counts"]
+def recent_of(folder: Path, info: KeyInfo) -> list[Json]:
+    """Lines of what this party counted of a key in the last hour. Raises KeyFileError for a damaged count."""
+    return scheme_of(info).recent(folder, info)
+
+
+def agreed_recent(committee: Committee, info: KeyInfo, said: Mapping[int, object]) -> list[Json]:
+    """The lines of the last hour with which new members go on, so that limits of an hour are never wider than before: of all old members, or where members may lie those that t + 1 have. Of one request the latest time counts.
+    Raises PolicyError for what is no such line."""
+    found, held = dict[tuple[str, str], Json](), Counter[tuple[str, str]]()
+    for party, lines in said.items():
+        try:
+            if not isinstance(lines, list):
+                raise TypeError("no list")
+            mine = dict[tuple[str, str], Json]()
+            for line in lines:
+                scheme_of(info).check_recent(line)
+                mine[line["receiver"], line["id"]] = line
+        except (ValueError, TypeError, KeyError):
+            raise PolicyError(f"party {party} sent something that is not evaluations of key {info.key_id}: run the same version everywhere") from None
+        for name, line in mine.items():
+            held[name] += 1
+            known = found.setdefault(name, line)
+            found[name] = {**line, "time": max(line["time"], known["time"]), "count": max(line["count"], known["count"])}
+    needed = committee.threshold + 1 if committee.capabilities.adversary == "malicious" else 1
+    return [line for name, line in sorted(found.items()) if held[name] >= needed]
+
+
+__all__ = ["Counts", "agreed_counts", "agreed_recent", "counts_of", "recent_of", "start_counts"]

@@ -344,7 +344,7 @@ class _Run:
                 origin = Origin.derived(f"reshare to epoch {change.record.name}: {key} {index}", [Origin(name) for name in before])
                 ShareFile.write(str(shares_folder / f"mac-{index}.kqs"), {**header, "length": 1}, bytes(origin))
             reached("reshare/written")
-        start_counts(folder, info, stated.counts)
+        start_counts(folder, info, stated.counts, stated.recent)
         scheme_of(info).check_public(folder, info)
         check_stored(held, shares_folder, self.number)
         write_info(folder, info)

@@ -12,7 +12,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError, KeyFileError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
-from keyquorum.plans.epochs.counts import Counts, agreed_counts, counts_of
+from keyquorum.plans.epochs.counts import Counts, agreed_counts, agreed_recent, counts_of, recent_of
 from keyquorum.plans.epochs.origins import is_assumed
 from keyquorum.schemes.keys import KeyInfo
 
@@ -24,9 +24,10 @@ Files = Mapping[str, tuple[int, str]]
 
 @dataclass(frozen=True)
 class Stated:
-    """Of one key: the ``counts`` from which new members go on, the files ``beside`` it that they get, and whether honest old members know that their shares are those of the key (``correct``)."""
+    """Of one key: the ``counts`` from which new members go on, lines of what was counted in the last hour (``recent``), the files ``beside`` it that they get, and whether honest old members know that their shares are those of the key (``correct``)."""
 
     counts: Counts
+    recent: list[Json]
     beside: Files
     correct: bool
 
@@ -37,7 +38,7 @@ def statement(committee: Committee, party: int, infos: Mapping[str, KeyInfo]) ->
     for name, info in infos.items():
         folder = committee.key_folder(party, name)
         beside = {path.name: [path.stat().st_size, sha256_of(path).hex()] for path in sorted(folder.glob(BESIDE))}
-        said[name] = {"counts": counts_of(folder, info), "beside": beside, "assumed": is_assumed(committee, party, name)}
+        said[name] = {"counts": counts_of(folder, info), "recent": recent_of(folder, info), "beside": beside, "assumed": is_assumed(committee, party, name)}
     return json.dumps(said).encode()
 
 
@@ -49,15 +50,16 @@ def agreed(between: Bridge, infos: Mapping[str, KeyInfo], said: Sequence[bytes])
     for name, info in infos.items():
         counts = agreed_counts(old, info, {number: parsed[party][name]["counts"] for party, number in enumerate(numbers)})
         beside = _agreed_files(between, name, [parsed[party][name]["beside"] for party in between.olds])
+        recent = agreed_recent(old, info, {number: parsed[party][name]["recent"] for party, number in enumerate(numbers)})
         shown = sum(not parsed[party][name]["assumed"] for party in between.olds)
-        found[name] = Stated(counts, beside, old.verifies_products and shown > old.threshold)
+        found[name] = Stated(counts, recent, beside, old.verifies_products and shown > old.threshold)
     return found
 
 
 def _parsed(title: str, content: bytes, infos: Mapping[str, KeyInfo]) -> Json:
     try:
         said = json_loads(content)
-        proper = said.keys() == infos.keys() and all(each.keys() == {"counts", "beside", "assumed"} for each in said.values())
+        proper = said.keys() == infos.keys() and all(each.keys() == {"counts", "recent", "beside", "assumed"} for each in said.values())
         proper = proper and all(type(each["assumed"]) is bool for each in said.values())
         for each in said.values() if proper else ():
             each["beside"] = {name: (size, digest) for name, (size, digest) in each["beside"].items()}

@@ -86,9 +86,11 @@ def _first(key_id: str, dropped: int) -> bytes:
     return _line("", {"key_id": key_id, "dropped": dropped})
 
 
-def start_evaluations(folder: Path, key_id: str, used: int = 0) -> None:
-    """Starts the count of a new key, or at a new party of one with ``used`` evaluations."""
-    write_atomically(folder / JOURNAL, _first(key_id, used), 0o600)
+def start_evaluations(folder: Path, key_id: str, used: int = 0, lines: Sequence[Counted] = ()) -> None:
+    """Starts the count of a new key, or at a new party of one with ``used`` evaluations, or as many as ``lines`` have, if these are more."""
+    dropped = max(0, used - sum(line.count for line in lines))
+    kept = sorted(lines, key=lambda line: line.time)
+    write_atomically(folder / JOURNAL, _first(key_id, dropped) + b"".join(_line(key_id, vars(line)) for line in kept), 0o600)
 
 
 def read_journal(path: Path, key_id: str | None = None) -> Counts:
@@ -104,7 +106,7 @@ def read_journal(path: Path, key_id: str | None = None) -> Counts:
         if not (is_hex(counts.key_id, 32) and is_count(counts.dropped)):
             raise damaged
         for line in lines[1:]:
-            counts.lines.append(_counted(_entry(counts.key_id, line)))
+            counts.lines.append(counted(_entry(counts.key_id, line)))
     except (ValueError, KeyError, TypeError, IndexError):
         raise damaged from None
     if key_id is not None and counts.key_id != key_id:
@@ -120,19 +122,20 @@ def _entry(key_id: str, line: bytes) -> Json:
     return entry
 
 
-def _counted(entry: Json) -> Counted:
-    counted = Counted(**entry)
-    numbers = isinstance(counted.time, (int, float)) and 0 <= counted.time < LATEST and is_count(counted.count, 1)
-    if not (numbers and is_hex(counted.receiver, 64) and isinstance(counted.id, str)):
+def counted(entry: Json) -> Counted:
+    """A line from its JSON. Raises ValueError, TypeError or KeyError."""
+    found = Counted(**entry)
+    numbers = isinstance(found.time, (int, float)) and 0 <= found.time < LATEST and is_count(found.count, 1)
+    if not (numbers and is_hex(found.receiver, 64) and isinstance(found.id, str)):
         raise ValueError("entries of other types")
-    return counted
+    return found
 
 
 def read_known(said: bytes) -> tuple[int, list[Counted]]:
     """The total and the lines of :meth:`Evaluations.known`. Raises ValueError for other bytes."""
     data = json_loads(said)
     try:
-        total, lines = data["total"], [_counted(line) for line in data["lines"]]
+        total, lines = data["total"], [counted(line) for line in data["lines"]]
     except (KeyError, TypeError) as error:
         raise ValueError("entries of other types") from error
     if not is_count(total) or len({(line.receiver, line.id) for line in lines}) < len(lines):
@@ -342,4 +345,4 @@ def _write(file: int, view: memoryview) -> None:
         view = view[os.write(file, view) :]
 
 
-__all__ = ["JOURNAL", "Counted", "Counts", "Evaluations", "read_journal", "read_known", "start_evaluations"]
+__all__ = ["JOURNAL", "Counted", "Counts", "Evaluations", "counted", "read_journal", "read_known", "start_evaluations"]

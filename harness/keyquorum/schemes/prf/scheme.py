@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
+from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import KeyScheme
 from keyquorum.schemes.keys import KeyMaterial, Plain, SecretVector
 
-from .evaluations import JOURNAL, read_journal, start_evaluations
+from .evaluations import JOURNAL, counted, read_journal, start_evaluations
 from .inspect import KINDS
 from .key import PRF_SETS, LegendreParameters, PrfKeyInfo, PrfParameters, prf_parameters, sharing_of
 from .keygen import PrfRequest, generate
+from .policy import HOUR
 from .texts import PrfTexts
 
 SEAL_OPTIONS = ("relin", "galois_elements", "error_law", "policy")
@@ -61,8 +64,15 @@ class PrfScheme(KeyScheme[PrfKeyInfo, PrfParameters, PrfRequest]):
     def generate(self, context: PartyContext, request: PrfRequest, folder: Path | None = None) -> KeyMaterial[PrfKeyInfo]:
         return generate(context, request)
 
-    def start(self, folder: Path, info: PrfKeyInfo, used: int = 0) -> None:
-        start_evaluations(folder, info.key_id, used)
+    def start(self, folder: Path, info: PrfKeyInfo, used: int = 0, recent: Sequence[Json] = ()) -> None:
+        start_evaluations(folder, info.key_id, used, [counted(line) for line in recent])
+
+    def recent(self, folder: Path, info: PrfKeyInfo) -> list[Json]:
+        now = time.time()
+        return [dict(vars(line)) for line in read_journal(folder / JOURNAL, info.key_id).lines if line.time > now - HOUR]
+
+    def check_recent(self, line: Json) -> None:
+        counted(line)
 
     def used(self, folder: Path, info: PrfKeyInfo) -> int:
         return read_journal(folder / JOURNAL, info.key_id).total
