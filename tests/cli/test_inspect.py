@@ -280,7 +280,7 @@ def test_a_burned_key_is_told(world: Path) -> None:
 
 
 def test_an_audit_log_counts(world: Path, tmp_path: Path) -> None:
-    """An empty one is whole; a line that was cut off and ended is named."""
+    """An empty one is whole; a line that was cut off and ended is named. Before three requests there is a test of shares."""
     data = (world / SAMPLES["audit log"]).read_bytes()
     log = tmp_path / "audit.jsonl"
     for text, counts in ((b"", (0, 0)), (data, (3, 0))):
@@ -291,7 +291,7 @@ def test_an_audit_log_counts(world: Path, tmp_path: Path) -> None:
         with pytest.raises(KeyQuorumError, match="the chain breaks here"):
             examine(log)
     log.write_bytes(data + data[:40] + b"\n" + data)
-    with pytest.raises(KeyQuorumError, match="line 4 is cut off or changed: "):
+    with pytest.raises(KeyQuorumError, match="line 5 is cut off or changed: "):
         examine(log)
 
 

@@ -22,11 +22,11 @@ from keyquorum.fhe.values import write_values
 from keyquorum.model.committee import Committee
 from keyquorum.model.locks import FileLock
 from keyquorum.parties import mac_key
+from keyquorum.parties.audit.chain import Signer
+from keyquorum.parties.audit.log import NAME as AUDIT_LOG
+from keyquorum.parties.audit.log import AuditLog
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.subset_shares import SubsetSharing, publish
-from keyquorum.serve.audit import NAME as AUDIT_LOG
-from keyquorum.serve.audit import AuditLog
-from keyquorum.serve.audit_chain import Signer
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.daemon import Daemon, Service
 from keyquorum.serve.limits import NAME as LIMITS
@@ -79,6 +79,7 @@ SAMPLES = {
     "SEAL object of other parameters": "elsewhere/own.ct",
     "epoch of a party": "epochs/committee/party-0/epoch.json",
     "journal of epochs": "epochs/committee/party-0/epochs.journal",
+    "mark of audited epochs": "epochs/committee/party-0/epochs.audited",
     "record of a change of epoch": f"epochs/committee/party-0/epochs/{EPOCH}.json",
     "votes for an epoch": f"epochs/committee/party-0/epochs/{EPOCH}.votes",
     "approvals": f"{KEYS}/ckks/approved.json",

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 from keyquorum.model.errors import AuditError, CiphertextError, PartyError
-from keyquorum.serve import audit
-from keyquorum.serve.audit import AuditLog
+from keyquorum.parties.audit.log import AuditLog
 from keyquorum.serve.client import Receiver, Refused
 from keyquorum.serve.wire import receive_message, send_message
 
@@ -77,8 +76,8 @@ def test_the_line_is_on_the_disk_before_the_answer_leaves(party: Any, monkeypatc
     def ours(descriptor: int) -> bool:
         return bool(descriptor == party.audit._descriptor)
 
-    monkeypatch.setattr(audit.os, "write", lambda d, data: (events.append("write") if ours(d) else None, write(d, data))[1])
-    monkeypatch.setattr(audit.os, "fsync", lambda d: (events.append("sync") if ours(d) else None, sync(d))[1])
+    monkeypatch.setattr(os, "write", lambda d, data: (events.append("write") if ours(d) else None, write(d, data))[1])
+    monkeypatch.setattr(os, "fsync", lambda d: (events.append("sync") if ours(d) else None, sync(d))[1])
     monkeypatch.setattr("keyquorum.serve.listener.send_message", lambda *a: (events.append("send"), send(*a))[1])
     with party.channel() as channel:
         ask(channel, b"x")
@@ -103,13 +102,13 @@ def test_without_the_log_nothing_is_answered(party: Any, monkeypatch: pytest.Mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with party.channel() as channel:
-        monkeypatch.setattr(audit.os, fails, full)
+        monkeypatch.setattr(os, fails, full)
         for _ in range(3):
             head, body = ask(channel, b"secret")
             assert head["type"] == "AuditError" and "cannot write its audit log" in head["error"] and body == b""
         assert computed == [b"secret"] if fails == "write" else computed
         assert [s for s in said if "No space left on device" in s] == said and len(said) == 1
-        monkeypatch.setattr(audit.os, fails, working)
+        monkeypatch.setattr(os, fails, working)
         assert ask(channel, b"later") == ({"status": "ok"}, b"later")
     assert "can be written again" in said[-1]
     last = party.audit.path.read_text().splitlines()[-1]

@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 from keyquorum._engine import make_identity
 from keyquorum.model.errors import CommitteeError, PartyError
+from keyquorum.parties.audit.log import AuditLog
 from keyquorum.serve import listener, metrics, wire
 from keyquorum.serve.admission import Receivers
-from keyquorum.serve.audit import AuditLog
 from keyquorum.serve.client import Receiver, exchanged
 from keyquorum.serve.listener import Listener
 from keyquorum.serve.metrics import Metrics

@@ -9,7 +9,7 @@ import typer
 
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import is_hex
-from keyquorum.serve.audit_verify import Verified, fingerprint_beside, party_fingerprint, verify
+from keyquorum.parties.audit.verify import Verified, fingerprint_beside, party_fingerprint, verify
 from keyquorum.terminal.output import emit, printed
 
 from .app import App

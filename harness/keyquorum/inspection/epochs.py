@@ -7,8 +7,9 @@ from pathlib import Path
 
 from keyquorum import _engine
 from keyquorum.model.errors import EpochError
-from keyquorum.model.inspected import Candidate, Kind, Report, openness
+from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.parties.epochs import EPOCH_FILE, JOURNAL, RECORDS, Record
+from keyquorum.parties.epochs.audited import MARK, Mark, unaudited
 from keyquorum.parties.epochs.lines import read_journal
 from keyquorum.parties.epochs.record import parse_epoch
 from keyquorum.parties.epochs.statements import read_votes
@@ -58,6 +59,13 @@ def _journal(candidate: Candidate) -> Report:
     return Report([*said, *openness(path)], "checksum of every line", {"lines": len(lines), "epoch": last["epoch"]})
 
 
+def _mark(candidate: Candidate) -> Report:
+    mark, left = Mark.parse(candidate.data), unaudited(candidate.path.parent)
+    require(mark.size > 0, candidate.path, "the party writes it again with the next state of an epoch")
+    lines = [f"how far the audit log has the journal of epochs: {mark.size:,} bytes of it; {left} states have no line yet"]
+    return Report([*lines, *openness(candidate.path)], details={"bytes": mark.size, "left": left})
+
+
 def _is_record(candidate: Candidate) -> bool:
     return candidate.path.parent.name == RECORDS and re.fullmatch(r"[0-9a-f]{32}\.json", candidate.path.name) is not None
 
@@ -65,6 +73,7 @@ def _is_record(candidate: Candidate) -> bool:
 KINDS = (
     Kind("epoch of a party", lambda c: c.named(EPOCH_FILE), _epoch, ("parties/epochs/record",)),
     Kind("journal of epochs", lambda c: c.named(JOURNAL), _journal, ("model/journal", "parties/epochs/change", "parties/epochs/restore")),
+    Kind("mark of audited epochs", lambda c: c.named(MARK), _mark, ("parties/epochs/audited",)),
     Kind("record of a change of epoch", _is_record, _record, ("parties/epochs/change", "parties/epochs/restore")),
     Kind(
         "votes for an epoch",

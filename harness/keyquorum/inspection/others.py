@@ -9,11 +9,11 @@ from keyquorum.model.committee import place_text
 from keyquorum.model.errors import AuditError, CommitteeError
 from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.model.plain import Json, is_count, json_loads
+from keyquorum.parties.audit.chain import HEAD, read_head
+from keyquorum.parties.audit.verify import fingerprint_beside, verify
 from keyquorum.parties.jobs import job_kinds, read_job
 from keyquorum.parties.traces import TEMPORARY
 from keyquorum.schemes import load_parameters, scheme_of, schemes
-from keyquorum.serve.audit_chain import HEAD, read_head
-from keyquorum.serve.audit_verify import fingerprint_beside, verify
 from keyquorum.serve.limits import NAME as LIMITS
 from keyquorum.serve.limits import read_limits
 from keyquorum.serve.sessions import NAME as SESSIONS
@@ -154,8 +154,8 @@ KINDS = (
     Kind("address of a served party", lambda c: c.named("serve.json"), _place, ("serve/daemon", "serve/moved")),
     Kind("record of served sessions", lambda c: c.named(SESSIONS), _sessions, ("serve/sessions",)),
     Kind("limits of receivers", lambda c: c.named(LIMITS), _limits, ()),
-    Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("serve/audit",)),
-    Kind("head of an audit log", lambda c: not c.is_folder and c.path.name.endswith(".jsonl" + HEAD), _audit_head, ("serve/audit",)),
+    Kind("audit log", lambda c: not c.is_folder and c.path.suffix == ".jsonl", _audit, ("parties/audit/log",)),
+    Kind("head of an audit log", lambda c: not c.is_folder and c.path.name.endswith(".jsonl" + HEAD), _audit_head, ("parties/audit/log",)),
     Kind(
         "lock",
         lambda c: not c.is_folder and c.path.suffix in (".lock", ".claim"),

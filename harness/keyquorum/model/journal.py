@@ -44,7 +44,7 @@ def append(path: Path, label: str, text: str, checkpoint: str) -> None:
     made = not path.exists()
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        _lock(file)
+        lock(file)
         size = os.fstat(file).st_size
         kept = os.pread(file, size, 0).rpartition(b"\n")[:2]
         end = len(b"".join(kept))
@@ -71,8 +71,8 @@ def append(path: Path, label: str, text: str, checkpoint: str) -> None:
     reached(f"{checkpoint}/durable")
 
 
-def _lock(file: int) -> None:
-    """Locks an open journal, until it is closed: the end that one writer measures must not move, and is not torn."""
+def lock(file: int) -> None:
+    """Locks an open file, until it is closed: the end that one writer measures must not move, and is not torn. Raises BlockingIOError after :data:`PATIENCE` seconds."""
     until = time.monotonic() + PATIENCE
     while True:
         try:

@@ -35,6 +35,9 @@ from keyquorum.model.errors import (
 )
 from keyquorum.model.plain import Json, json_loads
 from keyquorum.parties import mac_key
+from keyquorum.parties.audit.chain import Signer
+from keyquorum.parties.audit.log import NAME as AUDIT_LOG
+from keyquorum.parties.audit.log import AuditLog
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.queue import job_lock, serve_lock
 from keyquorum.parties.traces import forbid_core_dumps, sweep
@@ -45,9 +48,6 @@ from keyquorum.plans.pools import Pool, parties_option, pool_name
 from keyquorum.sharing.group import RoundingGroup
 
 from .admission import Receivers
-from .audit import NAME as AUDIT_LOG
-from .audit import AuditLog
-from .audit_chain import Signer
 from .connection import Connection, NotConnected
 from .filling import Filling, agreed_pool
 from .kinds import Own, ServedKind, Service, open_kind

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyQuorumError
+from keyquorum.parties.audit.log import NAME as AUDIT_LOG
 from keyquorum.parties.doctor import Finding
 
 from .admission import read_certificates, skipped_text
-from .audit import NAME as AUDIT_LOG
 from .limits import NAME as LIMITS
 from .limits import read_limits
 from .sessions import CURE, MOST_CUT_OFFS, MOST_SESSIONS, has_cut_offs, read_sessions

@@ -24,9 +24,9 @@ from keyquorum._engine import EngineError
 from keyquorum.model.errors import AuditError, CiphertextError, CommitteeError, KeyQuorumError, MovedError, PartyError, ResourceError
 from keyquorum.model.listening import PASSING, PAUSE
 from keyquorum.model.plain import Json
+from keyquorum.parties.audit.log import LONGEST, AuditLog
 
 from .admission import Receivers
-from .audit import LONGEST, AuditLog
 from .kinds.base import ServedKind, is_request_id
 from .requests import Answer, Requests
 from .sealed import sealed, sealing

@@ -20,6 +20,7 @@ from keyquorum.model.epoch import BACK, ENDED, Stage, Standing, Who
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, json_loads
 
+from .audited import audit_states
 from .erasure import cut_off_files, erase_files, erase_folder, has_shares, is_another_key, old_files, remove_empty
 from .lines import journal_label, journal_text, read_journal
 from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, lost_journal, parse_epoch, read_epoch, require_journal, shares_name, write_epoch
@@ -130,6 +131,7 @@ class Change:
         change = Change.last(committee, party)
         if change is not None:
             change.repair()
+            audit_states(committee, party)
         return None if change is None or change.standing.stage in rules.DECIDED else change
 
     @staticmethod
@@ -332,7 +334,7 @@ class Change:
         if missed:
             raise EpochError(f"{missed[0]}: still there after it was erased: see who writes there, and run keyquorum epoch erase again")
         if self.standing != after:
-            self._write(True, {"kind": after.stage.value})
+            self._write(True, {"kind": after.stage.value, "bytes": total})
             self.standing = after
         return total
 
@@ -372,6 +374,8 @@ class Change:
     def _write(self, own: bool, said: Json) -> None:
         text = journal_text(self.record.name, own, said)
         journal.append(self.party_folder / JOURNAL, journal_label(self.me), text, f"epoch/{said['kind']}" if own else "epoch/heard")
+        if own:
+            audit_states(self._committee, self._party)
 
     def _keep_votes(self) -> None:
         votes = self._statements.votes()

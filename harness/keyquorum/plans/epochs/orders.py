@@ -11,6 +11,7 @@ from keyquorum.model.errors import EpochError, KeyQuorumError, PoolError
 from keyquorum.model.plain import Json
 from keyquorum.parties.doctor import Finding
 from keyquorum.parties.epochs import JOURNAL, Change, Epoch, Record, read_epoch
+from keyquorum.parties.epochs.audited import unaudited
 from keyquorum.parties.epochs.erasure import is_another_key, unerased
 from keyquorum.parties.epochs.exchange import hear_all, show_all
 from keyquorum.parties.epochs.lines import read_journal
@@ -228,6 +229,11 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
         yield Finding(True, first)
         yield from (Finding(True, line) for line in (*(line for line in rest if "moved:" in line), *origin_lines(committee, party)))
         yield from (Finding(False, line) for line in rest if any(word in line for word in ("UNFINISHED", "WENT BACK", "NOT ERASED", "CORRUPT")))
+        if without := unaudited(committee.party_folder(party)):
+            yield Finding(
+                False,
+                f"party {party}: {without} states of its epochs have no line in its audit log: make room or see its mode, then keyquorum epoch commit",
+            )
         other = seen.setdefault(found["epoch"], party)
         if len(seen) > 1 and other == party:
             yield Finding(

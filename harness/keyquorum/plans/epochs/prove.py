@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from keyquorum._engine import CheckError
 from keyquorum.dsl import ShareVector
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, write_atomically
@@ -13,6 +14,8 @@ from keyquorum.model.errors import KeyFileError, ParameterError, PolicyError
 from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.subset import Subset
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.epochs import read_epoch
+from keyquorum.parties.epochs.audited import audit
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.schemes import scheme_of
@@ -61,8 +64,18 @@ def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], f
         set_proofs(folder, info, runs + 1)
         reached("prove/counted")
 
-    scheme_of(info).prove_fit(context, info, shares, folder, counted)
-    set_proofs(folder, info, runs + 1, fits=True)
+    result = "not ended"
+    try:
+        scheme_of(info).prove_fit(context, info, shares, folder, counted)
+        set_proofs(folder, info, runs + 1, fits=True)
+        result = "fits"
+    except CheckError:
+        result = "does not fit"
+        raise
+    finally:
+        here = read_epoch(context.committee.party_folder(context.party))
+        said = {"epoch": here.name, "epoch_number": here.number, "key_id": info.key_id, "runs": proofs_run(folder, info), "result": result}
+        audit(context.committee, context.party, "proved", said)
 
 
 def _agreed(context: PartyContext, info: KeyInfo, mine: int) -> int:

@@ -28,6 +28,7 @@ from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.subset import Subset, decrypts_apart
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
+from keyquorum.parties.epochs.audited import audit
 from keyquorum.parties.epochs.erasure import MAKING, erase_folder
 from keyquorum.parties.epochs.restore import public_records, restore
 from keyquorum.parties.jobs import party_job
@@ -144,7 +145,18 @@ class _Run:
             elif self.is_lost:
                 self._recover(recovery, key, said["keys"][key], [mine[key] for mine in counts])
         self.session.compare("end of the recovery", hashlib.sha256(json.dumps([self.lost, keys]).encode()).digest())
+        self._audit(keys)
         return {"party": self.lost, "keys": keys, "epoch": said["epoch"][0] if said else None, "name": said["epoch"][1] if said else None}
+
+    def _audit(self, keys: list[str]) -> None:
+        here = read_epoch(self.committee.party_folder(self.party))
+        ids = {
+            key: parsed(json_loads((self.committee.key_folder(self.party, key) / "key.json").read_text())).key_id
+            for key in keys
+            if self.helps or self.is_lost
+        }
+        said = {"epoch": here.name, "epoch_number": here.number, "recovered": self.lost, "helpers": self.helpers, "keys": ids, "result": "recovered"}
+        audit(self.committee, self.party, "recovered", said)
 
     # -- statements ---------------------------------------------------------------------------------------------------
 

@@ -15,10 +15,11 @@ import pytest
 from keyquorum import api
 from keyquorum.cli import main
 from keyquorum.model.errors import AuditError
-from keyquorum.serve import audit, audit_chain, audit_verify
-from keyquorum.serve.audit import AuditLog
-from keyquorum.serve.audit_chain import HEAD, Head, Signer, chained, read_line
-from keyquorum.serve.audit_verify import Verification, fingerprint_beside, verify
+from keyquorum.parties.audit import chain as audit_chain
+from keyquorum.parties.audit import verify as audit_verify
+from keyquorum.parties.audit.chain import HEAD, Head, Signer, chained, read_line
+from keyquorum.parties.audit.log import AuditLog
+from keyquorum.parties.audit.verify import Verification, fingerprint_beside, verify
 
 LINES = 6
 
@@ -216,7 +217,7 @@ def test_what_a_full_disk_cut_off_is_no_line(made: Any, path: Path, monkeypatch:
         def refused(file: int, length: int) -> None:
             raise PermissionError(errno.EPERM, "Operation not permitted")
 
-        monkeypatch.setattr(audit.os, "ftruncate", refused)
+        monkeypatch.setattr(os, "ftruncate", refused)
     log, write_bytes = opened(made, path), os.write
     log.write({"result": "answered"})
 
@@ -227,7 +228,7 @@ def test_what_a_full_disk_cut_off_is_no_line(made: Any, path: Path, monkeypatch:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(audit.os, "write", full)
+        patch.setattr(os, "write", full)
         for _ in range(2):
             with pytest.raises(AuditError, match="cannot write its audit log"):
                 log.write({"result": "answered"})
@@ -252,7 +253,7 @@ def test_the_lines_of_a_batch_take_one_sync(made: Any, path: Path, monkeypatch: 
         assert gate.wait(30)
         fsync(file)
 
-    monkeypatch.setattr(audit.os, "fsync", slow)
+    monkeypatch.setattr(os, "fsync", slow)
     threads = [threading.Thread(target=log.write, args=({"n": n},)) for n in range(20)]
     for thread in threads:
         thread.start()
@@ -318,3 +319,12 @@ def test_the_command(made: Any, path: Path, capsys: pytest.CaptureFixture[str], 
     assert code == 1 and "line 3: the chain breaks here" in error
     path.unlink()
     assert "cannot be read" in said()[2]
+
+
+def test_a_changed_line_before_a_start_is_no_line_of_an_earlier_build(made: Any, path: Path) -> None:
+    """A line whose number is gone is no part of the chain, which begins again with the next start of the party."""
+    write(made, path, 1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0].replace(b'"number"', b'"numbes"') + b"".join(lines[LINES:]))
+    with pytest.raises(AuditError, match="the chain goes on here after lines that are no part of it"):
+        verify([path], fingerprint_beside(path))

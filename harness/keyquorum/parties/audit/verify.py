@@ -1,4 +1,4 @@
-"""Verification of an audit log: its chain, its signatures, and that it is whole (:mod:`.audit_chain`)."""
+"""Verification of an audit log: its chain, its signatures, and that it is whole (:mod:`.chain`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import AuditError, CommitteeError
 
-from .audit_chain import HEAD, Head, Line, hashed, read_head, read_line, signed_by
+from .chain import HEAD, Head, Line, hashed, read_head, read_line, signed_by
 
 
 @dataclass
@@ -60,6 +60,10 @@ class Verification:
             if not begins:
                 raise AuditError(
                     f"{where}: the log does not begin here: lines before it are missing; name the files that were moved away first, the oldest first"
+                )
+            if found.earlier and line.number:
+                raise AuditError(
+                    f"{where}: the chain goes on here after lines that are no part of it: a line before this one was changed, or lines before it are missing"
                 )
             found.first, self._begun = line.number, True
             found.head = found.signed = Head(line.number, line.entry["previous"])

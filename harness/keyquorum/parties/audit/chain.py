@@ -133,6 +133,16 @@ def last_line(read: Callable[[int, int], bytes], size: int) -> tuple[int, Line |
     return end, None
 
 
+def lines_from(read: Callable[[int, int], bytes], size: int, number: int) -> Iterator[Line]:
+    """Lines of the chain that have this number or a later one, the last one first, in a file of ``size`` bytes."""
+    for _, data in _backwards(read, size):
+        line = read_line(data)
+        if line is not None and line.number < number:
+            return
+        if line is not None:
+            yield line
+
+
 def _backwards(read: Callable[[int, int], bytes], size: int, step: int = 1 << 16) -> Iterator[tuple[int, bytes]]:
     """The whole lines of a file with their positions, the last one first. What follows the last line break is no line."""
     rest, at = b"", size
@@ -150,4 +160,18 @@ def _backwards(read: Callable[[int, int], bytes], size: int, step: int = 1 << 16
         yield 0, rest
 
 
-__all__ = ["HEAD", "NO_CHAIN", "Head", "Line", "Signer", "chained", "hashed", "last_line", "read_head", "read_line", "signed_by", "write_head"]
+__all__ = [
+    "HEAD",
+    "NO_CHAIN",
+    "Head",
+    "Line",
+    "Signer",
+    "chained",
+    "hashed",
+    "last_line",
+    "lines_from",
+    "read_head",
+    "read_line",
+    "signed_by",
+    "write_head",
+]

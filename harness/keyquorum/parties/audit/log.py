@@ -1,14 +1,17 @@
-"""The audit log of a served party: one line of JSON for every request, on the disk before its answer is sent.
+"""The audit log of a party: one line of JSON for every request to a served party, on the disk before its answer is sent, and for every state of a change of its epoch (:mod:`keyquorum.parties.epochs.audited`).
 
-A line has the time, the receiver (SHA-256 of its certificate), the id of the request, the ciphertext (SHA-256 and length of its bytes), and the
+The line of a request has the time, the receiver (SHA-256 of its certificate), the id of the request, the ciphertext (SHA-256 and length of its bytes), and the
 result: ``answered``, or ``refused`` with the type of the error. A request that is itself a share has no SHA-256 there. It has no share, no message, and nothing of a request but digest, length and id.
 
 The file is opened for appending, with mode 0600. After the log was moved away (logrotate) a new file is begun. While the log cannot be written,
 requests are refused. So a line may say ``answered`` where the disk failed after the line and the answer was withheld. No answer is sent without a
 line.
 
-Lines are chained by hashes, and signed (:mod:`.audit_chain`). Those of requests that are answered at the same time are written together, with one sync and one signature. What a full disk or a crash cut
+Lines are chained by hashes, and signed (:mod:`.chain`). Those of requests that are answered at the same time are written together, with one sync and one signature. What a full disk or a crash cut
 off is no line, and nothing was answered for it: it is taken off again. After a time without the log a line says so.
+
+Several processes may write: a daemon, and an order about epochs. Each holds a lock on the file with the head (``LOG.head``) while it writes, and first goes on from what the others wrote, as far as it is chained to what this one
+knows and the party signed it.
 """
 
 from __future__ import annotations
@@ -16,17 +19,18 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from keyquorum._engine import EngineError
+from keyquorum.model import journal
 from keyquorum.model.errors import AuditError
 from keyquorum.model.plain import Json
 
-from .audit_chain import HEAD, Head, Signer, chained, last_line, read_head, write_head
+from .chain import HEAD, Head, Signer, chained, hashed, last_line, lines_from, read_head, read_line, signed_by, write_head
 
 NAME = "audit.jsonl"
 """Default name of the file, in the party's folder."""
@@ -50,16 +54,18 @@ class _Waiting:
 
 class AuditLog:
     """Appends lines. Thread-safe. ``common``: fields of every line. ``warn``: called once when the log cannot be written, and once when it can again. ``signer``: of the party; without one lines are chained,
-    and not signed.
+    and not signed. ``goes_on``: begins a file, and no more: a short work of a party that has a log.
 
     Raises AuditError if the file cannot be opened, is no regular file, or may be read or written by others."""
 
-    def __init__(self, path: Path, common: Json, warn: Callable[[str], None] = lambda line: None, signer: Signer | None = None) -> None:
+    def __init__(
+        self, path: Path, common: Json, warn: Callable[[str], None] = lambda line: None, signer: Signer | None = None, goes_on: bool = False
+    ) -> None:
         self.path, self._common, self._warn, self._signer = path, common, warn, signer
         self._lock, self._queue = threading.Lock(), threading.Lock()
         self._waiting: list[_Waiting] = []
         self._failed, self._closed = "", False
-        self._head, self._begins = Head(), True
+        self._head, self._begins, self._goes_on = Head(), True, goes_on
         self._length = 0
         """Bytes of the file up to the end of the last line that is on the disk."""
         self._descriptor = -1
@@ -78,7 +84,8 @@ class AuditLog:
                 raise AuditError(f"{self.path}: the audit log is no regular file: name another with --audit-log")
             if found.st_mode & 0o077:
                 raise AuditError(f"{self.path}: the audit log is open to others (mode {found.st_mode & 0o777:o}): chmod 600 it")
-            self._sync_folder()
+            if not found.st_size:
+                self._sync_folder()
         except BaseException:
             os.close(descriptor)
             raise
@@ -102,7 +109,22 @@ class AuditLog:
         size = os.fstat(self._descriptor).st_size
         self._length, line = last_line(lambda at, count: os.pread(self._descriptor, count, at), size)
         self._head = least if line is None or line.number + 1 < least.number else Head(line.number + 1, line.chain)
-        self._begins = True
+        self._begins = not self._goes_on or line is None or line.chain != self._head.chain
+
+    @property
+    def failure(self) -> str:
+        """Why the last line was not written; empty if it was."""
+        return self._failed
+
+    @property
+    def number(self) -> int:
+        """Lines of the chain so far, as far as this object knows."""
+        return self._head.number
+
+    def entries_from(self, number: int) -> Iterator[Json]:
+        """Entries of the lines in the open file that have this number or a later one, the last one first. Raises OSError."""
+        size = os.fstat(self._descriptor).st_size
+        return (line.entry for line in lines_from(lambda at, count: os.pread(self._descriptor, count, at), size, number))
 
     def require(self) -> None:
         """Raises AuditError while the log cannot be written; called before any work is done for a request."""
@@ -135,8 +157,9 @@ class AuditLog:
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
-            self._follow()
-            action()
+            with self._alone():
+                self._follow()
+                action()
         except (OSError, AuditError, EngineError) as error:
             reason = str(error.strerror or error) if isinstance(error, OSError) else str(error)
             if not self._failed:
@@ -153,6 +176,7 @@ class AuditLog:
     def _follow(self) -> None:
         """Begins the file anew if it was moved away or removed."""
         if self._descriptor >= 0:
+            self._catch_up()
             ours = os.fstat(self._descriptor)
             try:
                 there = os.stat(self.path, follow_symlinks=False)
@@ -162,7 +186,41 @@ class AuditLog:
                 pass
             self._close()
         self._descriptor = self._opened()
-        self._resume(self._head)
+        self._resume(max(self._head, self._noted(), key=lambda head: head.number))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keeps other processes from writing. Raises BlockingIOError where one has the log for too long."""
+        file = -1
+        try:
+            with suppress(OSError):  # as for the head itself
+                file = os.open(self.path.with_name(self.path.name + HEAD), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            if file >= 0:
+                journal.lock(file)
+            yield
+        finally:
+            if file >= 0:
+                os.close(file)
+
+    def _noted(self) -> Head:
+        """The head in the file beside the log, if the party signed it."""
+        found = read_head(self.path)
+        return found[0] if found is not None and self._is_ours(*found) else Head()
+
+    def _is_ours(self, head: Head, signature: str) -> bool:
+        return self._signer is None or (signature != "" and signed_by(self._signer.certificate, head, signature))
+
+    def _catch_up(self) -> None:
+        """Goes on from lines that another process of the party wrote: they follow this chain, and the last one is signed."""
+        size = os.fstat(self._descriptor).st_size
+        head, length = self._head, self._length
+        for data in os.pread(self._descriptor, max(0, size - length), length).splitlines(keepends=True):
+            line = read_line(data)
+            if line is None or line.number != head.number or line.chain != hashed(head.chain, line.body):
+                break
+            head, length = Head(line.number + 1, line.chain), length + len(data)
+            if self._is_ours(head, line.signature):
+                self._head, self._length = head, length
 
     def _append(self, entries: Sequence[Json]) -> None:
         self._take_off()
