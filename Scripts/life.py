@@ -51,6 +51,7 @@ class Held(ABC):
         self.files = files
         files.mkdir()
 
+    @abstractmethod
     def begin(self, folder: Path) -> None:
         """What is made once from the public files of the key."""
 
@@ -63,6 +64,9 @@ class Ckks(Held):
     """Stock SEAL multiplies two encrypted vectors."""
 
     parameters = "ckks-16384"
+
+    def begin(self, folder: Path) -> None:
+        """See :meth:`Held.begin`: nothing."""
 
     def wrong(self, committee: Committee) -> int:
         """See :meth:`Held.wrong`."""
@@ -144,7 +148,9 @@ class Life:
         same = all((folder / name).read_bytes() == content for name, content in self.public.items())
         wrong = self.held.wrong(self.now) + (not same)
         self.wrong += wrong
-        self.say(f"epoch {self.epochs}: {self.now.protocol} among {self.now.size} decrypts under the same public key: {'WRONG' if wrong else 'right'}")
+        self.say(
+            f"epoch {self.epochs}: {self.now.protocol} among {self.now.size} decrypts under the same public key: {'WRONG' if wrong else 'right'}"
+        )
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
@@ -269,7 +275,9 @@ def main() -> None:
     except KeyQuorumError as error:
         sys.exit(f"error: {error}")
     kills, wrong, lost = (sum(getattr(life, name) for life in lives) for name in ("kills", "wrong", "lost"))
-    print(f"life: {'WRONG' if wrong or lost else 'ok'} epochs={epochs} kills={kills} wrong={wrong} lost={lost} seconds={time.monotonic() - began:.1f}")
+    print(
+        f"life: {'WRONG' if wrong or lost else 'ok'} epochs={epochs} kills={kills} wrong={wrong} lost={lost} seconds={time.monotonic() - began:.1f}"
+    )
     sys.exit(bool(wrong or lost))
 
 

@@ -14,7 +14,6 @@ from keyquorum.model.errors import ParameterError, ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 
 from .group import RoundingGroup
-from .numbers import kind_of
 from .variants import low_mask
 
 Words = NDArray[np.uint64]

@@ -38,7 +38,12 @@ def statement(committee: Committee, party: int, infos: Mapping[str, KeyInfo]) ->
     for name, info in infos.items():
         folder = committee.key_folder(party, name)
         beside = {path.name: [path.stat().st_size, sha256_of(path).hex()] for path in sorted(folder.glob(BESIDE))}
-        said[name] = {"counts": counts_of(folder, info), "recent": recent_of(folder, info), "beside": beside, "assumed": is_assumed(committee, party, name)}
+        said[name] = {
+            "counts": counts_of(folder, info),
+            "recent": recent_of(folder, info),
+            "beside": beside,
+            "assumed": is_assumed(committee, party, name),
+        }
     return json.dumps(said).encode()
 
 

@@ -91,7 +91,8 @@ class Transfer:
         try:
             toss = self.session.toss(TOSS_BYTES)
             if self.is_old:
-                self._state(self._said(toss, vectors) if self.context.party in self.stating else None, self.between.news)
+                if self.context.party in self.stating:
+                    self._state(self._said(toss, vectors), self.between.news)
             else:
                 mine = self._said(toss, vectors)
                 self._state(mine, [party for party in self.between.news if party != self.context.party])
@@ -109,8 +110,8 @@ class Transfer:
         self._masks.clear()
         self._seeds = None
 
-    def _state(self, said: bytes | None, to: Sequence[int]) -> None:
-        for party in to if said is not None else ():
+    def _state(self, said: bytes, to: Sequence[int]) -> None:
+        for party in to:
             self.session.send(party, said)
 
     def _said(self, toss: bytes, vectors: Sequence[Carried]) -> bytes:
