@@ -16,7 +16,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import comb
 
 from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed, transfer_rows
 from keyquorum.dsl.files.origin import Origin
@@ -36,7 +35,7 @@ from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_file, send_files
 from keyquorum.plans.epochs.counts import start_counts
 from keyquorum.plans.epochs.origins import check_origin, origin_weaknesses
-from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, finish, held_keys, settle, wipe_bytes
+from keyquorum.plans.epochs.refresh import check_stored, finish, held_keys, settle, wipe_bytes
 from keyquorum.plans.epochs.stated import Files, Stated, agreed, statement
 from keyquorum.plans.epochs.transfer import CHECK, Carried, Transfer, checks_transfer
 from keyquorum.plans.pools import drop_pools
@@ -74,11 +73,6 @@ def bridge(old: Committee, new: Committee, dealers: Sequence[int] | None = None)
         missing = ", ".join(str(number) for number in range(old.size) if number not in between.numbers)
         raise ParameterError(
             f"{old.name} is of {old.protocol}: without members {missing} the others could not check what is passed on, as {old.threshold} of them may be malicious: name all {old.size}, or leave out --dealers; recover members that lost their disks (keyquorum recover)"
-        )
-    sets = comb(old.size, old.threshold)
-    if old.verifies_products and sets > MOST_SETS:
-        raise ParameterError(
-            f"{old.protocol}: {old.size} parties of which {old.threshold} may be malicious have {sets:,} sets with masks in common, above {MOST_SETS}: make new keys in a new committee"
         )
     if absent > old.threshold:
         raise ParameterError(
