@@ -13,10 +13,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from keyquorum import api
+from keyquorum._engine import EngineError
 from keyquorum.fhe.lwe import FHEW_SETS, TFHE_SETS, encrypt
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
-from keyquorum.model.errors import CommitteeError, ParameterError, PolicyError
+from keyquorum.model.errors import CommitteeError, ParameterError, PartyError, PolicyError
 from keyquorum.model.subset import decrypts_apart, subset_of
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.jobs import run_job
@@ -30,7 +31,8 @@ from keyquorum.schemes.quorum_shares import LagrangeShares, OwnShares, Replicate
 from keyquorum.schemes.seal.key import load_seal_key
 from keyquorum.schemes.tfhe import keygen as tfhe_keygen
 from keyquorum.serve.client import RefusedByPolicy, make_receiver
-from keyquorum.serve.kinds import ToprfKind
+from keyquorum.serve.kinds import Service, ToprfKind
+from keyquorum.serve.kinds import toprf as toprf_module
 from keyquorum.toprf import Toprf, set_policy
 
 from tests.fhe.dealer import tiny
@@ -195,7 +197,8 @@ def test_aes_by_every_pair(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("learned", [True, False])
 def test_a_receiver_gets_no_more_from_pairs_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learned: bool) -> None:
-    """Three evaluations an hour, whichever pairs serve. Where members do not learn what was counted without them, the third pair gives more."""
+    """Three evaluations an hour, whichever pairs serve. Where members do not learn what was counted without them, the third pair gives more. What was counted is longer than a message."""
+    monkeypatch.setattr(toprf_module, "PIECE", 50)
     committee = committee_with_key(tmp_path, "rep-field", 3)
     identity, _ = make_receiver(committee, "web")
     for party in range(3):
@@ -219,6 +222,48 @@ def test_a_receiver_gets_no_more_from_pairs_in_turn(tmp_path: Path, monkeypatch:
             served.stop()
         assert not served.failures
     assert got == (["answered"] * 3 + [True] * 2 if learned else ["answered"] * 4 + [True])
+
+
+@pytest.mark.parametrize("sent", [b"", bytes(32) + (801).to_bytes(8, "little"), bytes(40), None])
+def test_what_is_no_count_of_evaluations_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes | None) -> None:
+    """No length, more messages than one party may send, or nothing. What a party says in its place is heard (None), in many messages."""
+    monkeypatch.setattr(toprf_module, "PIECE", 8)
+    monkeypatch.setattr(toprf_module, "MOST_PIECES", 100)
+    committee = committee_with_key(tmp_path, "rep-field", 3)
+    make_receiver(committee, "web")
+    pair = subset_of(committee, (0, 1))
+    for each in range(3):
+        set_policy(committee, each, "prf", 3)
+    for number in (0, 1):
+        kind = ToprfKind(pair, number, Service("prf"))
+        kind._evaluations.claim([("1" * 64, f"request {number}", 1)])
+        kind.close()
+
+    class Sends:
+        def __init__(self, core: Any) -> None:
+            self.core = core
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.core, name)
+
+        def all_gather(self, data: bytes) -> Any:
+            return self.core.all_gather(data if sent is None else sent)
+
+    def party(context: PartyContext) -> int:
+        if context.party == 1:
+            context.session = cast(Any, Sends(context.session))
+        kind = ToprfKind(pair, context.party, Service("prf"))
+        try:
+            kind.begin(context)
+            return kind._evaluations.total
+        finally:
+            kind.close()
+
+    if sent is None:
+        assert run_in_process(pair, party) == [2, 2]
+        return
+    with pytest.raises((PartyError, EngineError), match="party 1 sent no count of evaluations: run the same version everywhere"):
+        run_in_process(pair, party, timeout=20)
 
 
 def test_refused(three: Committee, tmp_path: Path) -> None:

@@ -28,8 +28,10 @@ from keyquorum.sharing.group import RoundingGroup
 
 from .base import Asked, ParsedRequest, ServedKind, Service, check_named, check_prf_key
 
-KNOWN_LIMIT = 1 << 26
-"""Bytes of what a party has counted, as another one learns it: some 150 for each request of the last hour."""
+PIECE, MOST_PIECES = 1 << 24, 128
+"""Bytes of a message with what a party has counted, as another one learns it, and most messages: some 200 bytes for each request of the last hour, of which there may be ten million."""
+_DIGEST, _LENGTH = hashlib.sha256().digest_size, 8
+"""Bytes of a digest of what is counted, and of its length, little endian."""
 COPY = 32
 """Bytes of the digest of a copy of a receiver's summands."""
 
@@ -116,18 +118,29 @@ class ToprfKind(ServedKind):
         """See :class:`.ServedKind`. Members of a subset learn what was counted while one of them was absent. One exchange, or two if they know different things."""
         if not isinstance(self._committee, Subset):
             return
-        session = context.session
-        if len(set(session.all_gather(self._evaluations.known_digest()))) == 1:
+        session, mine = context.session, self._evaluations.known()
+        said = session.all_gather(self._evaluations.known_digest() + len(mine).to_bytes(_LENGTH, "little"))
+        if len({each[:_DIGEST] for each in said}) == 1:
             return
-        mine = self._evaluations.known()
+        pieces = [-(-int.from_bytes(each[_DIGEST:], "little") // PIECE) for each in said]
         others = [other for other in range(session.parties) if other != session.party]
         for other in others:
-            session.send(other, mine)
-        for other in others:
+            if len(said[other]) != _DIGEST + _LENGTH or pieces[other] > MOST_PIECES:
+                raise self._no_count(other)
+        theirs = {other: bytearray() for other in others}
+        for number in range(max(pieces)):
+            for other in others if number < pieces[session.party] else ():
+                session.send(other, mine[PIECE * number : PIECE * (number + 1)])
+            for other in others:
+                theirs[other] += session.recv(other, PIECE) if number < pieces[other] else b""
+        for other, data in theirs.items():
             try:
-                self._evaluations.learn(session.recv(other, KNOWN_LIMIT))
+                self._evaluations.learn(bytes(data))
             except ValueError:
-                raise PartyError(f"party {self._committee.number_of(other)} sent no count of evaluations: run the same version everywhere") from None
+                raise self._no_count(other) from None
+
+    def _no_count(self, other: int) -> PartyError:
+        return PartyError(f"party {self._committee.number_of(other)} sent no count of evaluations: run the same version everywhere")
 
     def vouch(self, context: PartyContext, have: Sequence[Asked | None]) -> list[KeyQuorumError | None]:
         """See :class:`.ServedKind`. One exchange between parties that hold the same summands; then the policy, request by request."""
