@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
 from keyquorum import _engine
 from keyquorum.dsl import ShareVector
 from keyquorum.dsl.files.binding import KINDS, Binding, KeyTest, RunName, StatedOrigins, Unstated, binding_of
-from keyquorum.dsl.files.origin import Origin
+from keyquorum.dsl.files.origin import NO_ORIGIN, Origin
 from keyquorum.model.errors import KeyFileError, ParameterError, ProgramError
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.schemes.origin_file import OriginFile
 
+T = TypeVar("T")
 NAME = 16
 """Bytes of a name."""
 DOMAIN = "F_1152921504606584833"
@@ -33,6 +36,11 @@ def test_every_protocol_has_a_binding() -> None:
         binding_of("none of them")
 
 
+def _by_all(parties: int, one: Callable[[_engine.Session], T]) -> list[T]:
+    with ThreadPoolExecutor(parties) as pool:
+        return list(pool.map(one, _engine.local_sessions(parties, 20.0)))
+
+
 @pytest.mark.parametrize("protocol", [p.name for p in PROTOCOLS.values() if p.field or p.ring])
 def test_engines_state_what_the_binding_stores(protocol: str) -> None:
     """The bytes of an engine's first shares: nothing, a name, or more than a name."""
@@ -47,8 +55,7 @@ def test_engines_state_what_the_binding_stores(protocol: str) -> None:
         binding.first_written(stated, engine)
         return bytes(stated), engine.element_bytes
 
-    with ThreadPoolExecutor(parties) as pool:
-        made = list(pool.map(one, _engine.local_sessions(parties, 20.0)))
+    made = _by_all(parties, one)
     for data, element in made:
         assert binding.complete(len(data))
         assert {Unstated: not data, RunName: len(data) == NAME, KeyTest: len(data) > element + NAME}[type(binding)]
@@ -57,6 +64,25 @@ def test_engines_state_what_the_binding_stores(protocol: str) -> None:
             binding.parse(again, data, element)
         assert bytes(again) == data
     assert (len({data for data, _ in made}) == 1) == (not can.macs), "only MAC keys are of one party"
+
+
+def test_shares_under_another_mac_key_are_refused() -> None:
+    """By each party alone, before anything is sent."""
+
+    def one(session: _engine.Session) -> None:
+        session.set_mac_key(bytes(range(session.party, session.party + 16)))
+        engine, stated = session.engine(TESTED.protocol, DOMAIN, "test", 1), StatedOrigins()
+        TESTED.first_written(stated, engine)
+        TESTED.check(stated, engine, True)
+        assert stated.mac_key is not None
+        stated.mac_key += 1
+        with pytest.raises(ProgramError, match="MACs are under another key than this run's mascot engine has"):
+            TESTED.check(stated, engine, True)
+        stated.mac_key, stated.origins = None, []
+        with pytest.raises(ProgramError, match=NO_ORIGIN[:40]):
+            TESTED.check(stated, engine, True)
+
+    _by_all(2, one)
 
 
 @pytest.mark.parametrize("binding", ONE_EACH, ids=_ids)
