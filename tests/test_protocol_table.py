@@ -372,7 +372,7 @@ def test_committees_that_verify_products_refuse_other_plans() -> None:
     assert bench.JOBS and {"", "sweep", "bench"} <= set(PACKAGES)
     kinds = {kind for of in PACKAGES for kind in job_kinds(of)}
     assert {kind for kind in kinds if find_job(kind).verified} == {
-        "keygen", "decrypt", "pool_fill", "program", "refresh_shares", "recover", "epoch_prove", "sweep:program", "sweep:decrypt", "bench:parity", "bench:primitives",
+        "keygen", "decrypt", "pool_fill", "program", "refresh_shares", "recover", "reshare", "epoch_prove", "sweep:program", "sweep:decrypt", "bench:parity", "bench:primitives",
     }  # fmt: skip
     for protocol in verified:
         ProgramRequest("sample_bits", ("1",), protocol.name).check()

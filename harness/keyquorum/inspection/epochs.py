@@ -13,12 +13,21 @@ from keyquorum.parties.epochs.audited import MARK, Mark, unaudited
 from keyquorum.parties.epochs.lines import read_journal
 from keyquorum.parties.epochs.record import parse_epoch
 from keyquorum.parties.epochs.statements import read_votes
+from keyquorum.plans.epochs.origins import SEMI_HONEST
+from keyquorum.schemes.holding import CORRECT
 
 
 def _epoch(candidate: Candidate) -> Report:
     found = parse_epoch(candidate.path)
     lines = [f"epoch {found.number} of a party: {found.name}", f"{len(found.keys)} keys were passed on to it: {', '.join(found.keys) or 'none'}"]
     return Report([*lines, *openness(candidate.path)], details={"number": found.number, "epoch": found.name, "keys": list(found.keys)})
+
+
+def _assumed(record: Record) -> list[str]:
+    """Keys of which nothing shows that a committee before passed on the right shares."""
+    if not any(text.endswith(SEMI_HONEST) for text in record.origin[:-1]):
+        return []
+    return [name for name, held in record.keys.items() if CORRECT not in held.get("flags", ())]
 
 
 def _record(candidate: Candidate) -> Report:
@@ -28,6 +37,7 @@ def _record(candidate: Candidate) -> Report:
         f"from {record.old['protocol']} of {len(record.old['parties'])} to {record.new['protocol']} of {len(record.new['parties'])}: {len(record.keys)} keys",
         *(f"keys were {'passed on to' if number else 'made by'} {text}" for number, text in enumerate(record.origin)),
         *(f"checked: {text}" for text in record.checks),
+        *(f"key {name}: correct: assumed, unless keyquorum epoch prove has tested its shares since" for name in _assumed(record)),
         f"sha256, which votes sign: {record.digest}",
     ]
     return Report(lines, details={"epoch": record.name, "number": record.number, "digest": record.digest, "origin": list(record.origin)})

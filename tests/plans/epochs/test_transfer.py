@@ -124,6 +124,8 @@ def test_ciphertexts_are_decrypted_by_each_committee(tmp_path: Path) -> None:
         [output] = api.decrypt(new, "key", [tmp_path / "0.ct"], 1, [tmp_path / f"out-{number}"]).outputs
         assert api.decode(new, "key", output)[:100].tolist() == list(range(100))
         old = new
+    shown = command(tmp_path, "inspect", old / "party-0" / "epochs" / f"{read_epoch(old / 'party-0').name}.json").stdout
+    assert "checked: transfer check" in shown and "key key: correct: assumed, unless keyquorum epoch prove has tested its shares since" in shown
 
 
 def test_keys_without_a_verified_plan_do_not_go_to_malicious_parties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
