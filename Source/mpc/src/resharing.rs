@@ -43,16 +43,16 @@ pub struct Members {
 }
 
 impl Members {
-    /// The sharing of a protocol among so many parties.
+    /// The sharing of a protocol among so many parties; with MACs that of the values alone, which are additive: new members make MACs of their own.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] for protocols with MACs, whose shares are not passed on, and for parties or thresholds that the protocol does not have.
+    /// [`EngineError::Usage`] for protocols without shares, and for parties or thresholds that the protocol does not have.
     pub fn of(protocol: &str, parties: usize, threshold: usize) -> Result<Self> {
         let descriptor = named(protocol)?;
         let threshold = descriptor.threshold(parties, Some(threshold))?;
-        if descriptor.macs || descriptor.sharing == Sharing::None {
+        if descriptor.sharing == Sharing::None {
             return Err(EngineError::usage(format!(
-                "{protocol}: shares are passed on among committees without MACs"
+                "{protocol}: there are no shares to pass on"
             )));
         }
         let sharing = descriptor.sharing;

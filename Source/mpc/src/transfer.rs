@@ -37,6 +37,8 @@ use crate::table::named;
 
 /// Bits of an error's chance to pass.
 const SECURITY_BITS: u32 = 48;
+/// Of the stream of coefficients.
+const PURPOSE: &[u8] = b"keyquorum-v1/transfer check";
 
 /// Masks of a vector: as many as its check needs in this domain.
 pub fn rows(domain: DomainKind) -> usize {
@@ -261,8 +263,7 @@ impl InDomain for Combining<'_> {
         let shares = decoded(domain, sharing, parts, self.shares)?;
         let mut sums = decoded(domain, sharing, parts, self.masks)?;
         let (length, count) = (shares.len() / parts, sums.len() / parts);
-        let purpose = b"keyquorum-v1/transfer check";
-        let mut stream = stream_of(purpose, &self.toss, b"", self.label);
+        let mut stream = stream_of(PURPOSE, &self.toss, b"", self.label);
         let mut factors = vec![domain.zero(); length];
         for row in 0..count {
             coefficients(domain, &mut stream, &mut factors);
@@ -416,5 +417,8 @@ fn combined<D: Domain>(
     sum
 }
 
+pub use factors::factors;
+
+mod factors;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The transfer check of a resharing.
 
 use keyquorum_mpc::EngineOptions;
-use keyquorum_mpc::transfer::{MaskSeeds as CoreMaskSeeds, rows};
+use keyquorum_mpc::transfer::{MaskSeeds as CoreMaskSeeds, factors, rows};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 use zeroize::Zeroize;
@@ -14,6 +14,20 @@ use crate::session::{Session, domain_of};
 #[pyfunction]
 fn transfer_rows(domain: &str) -> PyResult<usize> {
     Ok(rows(domain_of(domain)?))
+}
+
+/// The coefficients of `count` combinations of a vector of `length` elements. `coins`: as `transfer_stated` takes them.
+#[pyfunction]
+fn transfer_factors<'py>(
+    py: Python<'py>,
+    domain: &str,
+    coins: (Vec<u8>, Vec<u8>),
+    length: usize,
+    count: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let (kind, toss) = (domain_of(domain)?, coins.0.as_slice().try_into()?);
+    let all = py.detach(|| factors(kind, (toss, &coins.1), length, count));
+    Ok(PyByteArray::new(py, &all.map_err(engine_error)?))
 }
 
 /// Masks that a dealer of a semi-honest committee draws alone, in the form of its shares.
@@ -109,6 +123,7 @@ impl MaskSeeds {
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<MaskSeeds>()?;
     m.add_function(wrap_pyfunction!(transfer_rows, m)?)?;
+    m.add_function(wrap_pyfunction!(transfer_factors, m)?)?;
     m.add_function(wrap_pyfunction!(transfer_own_masks, m)?)?;
     m.add_function(wrap_pyfunction!(transfer_stated, m)?)?;
     m.add_function(wrap_pyfunction!(transfer_opened, m)?)
