@@ -102,6 +102,7 @@ from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import encryption_of, load_parameters, parameter_set_names, scheme_of
 from keyquorum.schemes import key_folder as _key_folder
 from keyquorum.schemes.base import Decrypted, EncryptedFile, ErrorBound
+from keyquorum.schemes.holding import holding_of
 from keyquorum.schemes.key_folder import holds_a_key
 from keyquorum.schemes.keys import KeyInfo, KeyMaterial, KeyRequest, Parameters, SecretVector
 from keyquorum.schemes.seal import approvals
@@ -391,7 +392,7 @@ def reshare_job(old: Committee | PathLike, new: Committee | PathLike, dealers: S
     """The job of :func:`reshare` as plain data. Old members that take part start it with the folder of their committee, and new ones with theirs."""
     between = bridge(as_committee(old), as_committee(new), dealers)
     check_origin(*between.sides, accept_origin)
-    warn_all(origin_weaknesses(*between.sides))
+    warn_all(origin_weaknesses(*between.sides, accept_origin))
     accepted = {} if accept_origin is None else {ACCEPTED: accept_origin}
     return {"kind": "reshare", **bridge_job(*between.sides, between.numbers), **accepted}
 
@@ -408,9 +409,10 @@ def reshare(
     """Passes all keys of a committee on to a new one without any, which may have another protocol and other members (:func:`init` with ``after``), among all parties of this host, each a process of its own,
     over TLS. Keys, public files and ciphertexts stay as they are, and no secret is rebuilt anywhere. The old members erase their shares. ``dealers``: the old members that take part, by default all; absent ones keep
     their old shares. Where parties of one of the committees may be malicious, the new ones check that their shares are of the old ones' secrets, and all old members of such a committee take part. ``accept_origin``:
-    ``"semi-honest"`` to pass keys of a committee whose parties follow the protocol on to one for malicious parties, which cannot promise more for them.
+    ``"semi-honest"`` to pass keys of a committee whose parties follow the protocol on to one for malicious parties, which cannot promise more for them; ``"burned"``
+    to pass keys of a committee with a burned MAC key on without its MACs, as if its parties followed the protocol.
 
-    Warns with SecurityWarning where the new committee promises less. Raises ParameterError for committees with MACs, keys that the new committee cannot hold, too few dealers, and an origin that is not accepted; CommitteeError for committees that share an identity or an address;
+    Warns with SecurityWarning where the new committee promises less. Raises ParameterError for keys that the new committee cannot hold, too few dealers, and an origin that is not accepted; CommitteeError for committees that share an identity or an address;
     KeyFileError where there is no key, or the new committee has one; EpochError where a change is unfinished, and where the check fails: the old committee goes on then."""
     between = bridge(as_committee(old), as_committee(new), dealers)
     job = reshare_job(*between.sides, between.numbers, accept_origin)
@@ -653,7 +655,9 @@ def decrypt_job(
     committee = members_of(as_committee(committee), parties)
     check_link(link, backend)
     require_embedded(committee, backend)
-    info = info_in(load_key_as(committee, key_folder(committee.whole, key)), committee)
+    folder = key_folder(committee.whole, key)
+    stored = load_key_as(committee, folder)
+    info = info_in(stored, committee, holding_of(folder, stored))
     check_decryptions(committee, info, rounding)
     scheme = encryption_of(info)
     pool = scheme.pooled(info, pool)

@@ -176,14 +176,15 @@ def reshare(
     accept_origin: Annotated[
         str | None,
         typer.Option(
-            help="semi-honest: pass keys of a committee whose parties follow the protocol on to one for malicious parties.", show_default=False
+            help="semi-honest: pass keys of a committee whose parties follow the protocol on to one for malicious parties; burned: pass keys of a committee with a burned MAC key on without its MACs.",
+            show_default=False,
         ),
     ] = None,
     job: JobFile = None,
 ) -> None:
     """Pass all keys of a committee on to a new one, which may have another protocol and other members. Keys, public files and ciphertexts stay; no secret is rebuilt anywhere.
 
-    The old members erase their shares, and refuse to use the keys from then on. Where parties may be malicious, the new members check what they get, and all old members take part. Not for committees with MACs. On several hosts start keyquorum party with the job at each old member, with its folder
+    The old members erase their shares, and refuse to use the keys from then on. Where parties may be malicious, the new members check what they get, and all old members take part. On several hosts start keyquorum party with the job at each old member, with its folder
     and number there and --to NEW, or the digest of NEW; and at each new one, with its folder and number there and --from OLD, or the digest of OLD. Messages count the parties of both: old members first.
     """
     chosen = None if dealers is None else parse_numbers(dealers)

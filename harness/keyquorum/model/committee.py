@@ -189,6 +189,11 @@ class Committee:
         return self.whole.capabilities.verifies_products
 
     @property
+    def malicious(self) -> bool:
+        """Whether parties may be malicious: shares carry MACs, or products are verified."""
+        return self.whole.capabilities.adversary == "malicious"
+
+    @property
     def share_parts(self) -> int:
         """Elements that a party holds of a shared element, MACs included."""
         return self.capabilities.parts(self.size, self.threshold)

@@ -3,7 +3,7 @@
 Shares of one session can be used in another one only under the same key. A failed MAC check reveals the error times the key, so afterwards the
 other parties may know the key: it is *burned*. The engine marks a burned key in a file beside it, and notes there which checks are open
 (``Source/mpc/src/mac_key.rs``). A check that was cut off is finished by the next session of all parties. Shares under a burned key are refused here; the
-remedy is a new committee. One session at a time may use a key: a second one is refused.
+remedy is a new committee, with new keys or those that keyquorum reshare passes on without MACs. One session at a time may use a key: a second one is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_CUT_OFFS: int = _engine.MOST_CUT_OFFS
 """Challenges that may be cut off under a key before it burns."""
 
 WARNING = (
-    "MACs: a check that fails burns a party's MAC key (mac.key), and with it every key, pool and ciphertext under it; keys cannot be carried to a new one yet. "
+    "MACs: a check that fails burns a party's MAC key (mac.key), and with it every key, pool and ciphertext under it. keyquorum reshare passes keys on to a new committee, then without a proof that they are the same. "
     "A party that is killed or cut off burns it while it makes keys of SEAL or decrypts CKKS, and on MP-SPDZ; otherwise the next session finishes what was cut off, "
     "with the folders of all parties"
 )

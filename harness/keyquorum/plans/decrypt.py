@@ -22,6 +22,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.base import EXACT, AnyEncryption, Decrypted
 from keyquorum.schemes.counts import check_left, claim_decryptions, decryptions_used
+from keyquorum.schemes.holding import holding_of
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_keys import check_decryptions, compare_key, info_in, load_key_as, load_shares_as
@@ -160,7 +161,7 @@ class _Asked:
         stored, receiver = load_key_as(committee, folder), committee.index_of(job["receiver"])
         rounding, paths = Rounding.of(job), (local_paths(job, name) for name in ("ciphertexts", "outputs"))
         check_decryptions(committee, stored, rounding.name)
-        return _Asked(folder, stored, info_in(stored, committee), receiver, rounding, *paths)
+        return _Asked(folder, stored, info_in(stored, committee, holding_of(folder, stored)), receiver, rounding, *paths)
 
     @property
     def scheme(self) -> AnyEncryption:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.model.domains import Domain
@@ -18,7 +19,8 @@ from keyquorum.parties.epochs.record import EPOCH_FILE, Epoch, read_epoch, share
 
 from .keys import KeyInfo, SecretVector
 
-MADE = ("ring_secret", "lift_tested")
+RING_SECRET, LIFT_TESTED = "ring_secret", "lift_tested"
+MADE = (RING_SECRET, LIFT_TESTED)
 """Fields of metadata that say how the shares were made, for keys that have them: of committees with MACs alone."""
 CORRECT = "correct"
 """Flag of a key whose shares are known to be those that it was made with, as far as its committee's protocol promises: made here, or passed on by a committee for malicious parties that knew it, with the transfer check."""
@@ -114,6 +116,11 @@ def holding_of(key_folder: Path, info: KeyInfo) -> Holding:
     return held
 
 
+def held_flags(info: KeyInfo, held: Holding) -> dict[str, Any]:
+    """The fields of metadata that say how the shares were made, as they are true of this holding."""
+    return {name: name in held.flags for name in MADE if hasattr(info, name)}
+
+
 def require_shares(vectors: tuple[SecretVector, ...], committee: Committee) -> tuple[SecretVector, ...]:
     """Refuses vectors of which a committee has no shares. Returns them. Raises ParameterError."""
     for vector in vectors:
@@ -129,4 +136,4 @@ def require_shares(vectors: tuple[SecretVector, ...], committee: Committee) -> t
     return vectors
 
 
-__all__ = ["CORRECT", "FLAGS", "Holding", "epoch_of", "holding_of", "require_shares", "shares_in"]
+__all__ = ["CORRECT", "FLAGS", "LIFT_TESTED", "RING_SECRET", "Holding", "epoch_of", "held_flags", "holding_of", "require_shares", "shares_in"]

@@ -33,7 +33,7 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs.erasure import MAKING, erase_folder
 from keyquorum.parties.epochs.record import Record, read_epoch, require_no_departure
 from keyquorum.schemes import scheme_named
-from keyquorum.schemes.holding import Holding, holding_of
+from keyquorum.schemes.holding import Holding, held_flags, holding_of
 from keyquorum.schemes.keys import K, KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
 
@@ -90,7 +90,7 @@ def read_vector(held: Holding, folder: Path, party: int, index: int, tested: boo
 
 def load_shares(folder: Path, info: KeyInfo, party: int, count: int | None = None, backend: str = "embedded") -> list[ShareVector]:
     """This party's shares of the secret vectors of a key (the first ``count``), for this backend."""
-    return [read_share(folder, info, party, index, backend == "embedded") for index in range(len(info.secrets[:count]))]
+    return [read_share(folder, info, party, index, backend == "embedded") for index in range(len(holding_of(folder, info).vectors[:count]))]
 
 
 def write_public_files(folder: Path, info: K, public: dict[str, bytes], written: Sequence[str] = ()) -> K:
@@ -133,7 +133,7 @@ def load_held_key(folder: Path) -> KeyInfo:
     """The same with the committee that holds the key now in the place of the one that made it: on the parties depends how much error decryptions add. Its digest is not the key's."""
     info = load_key(folder)
     held = holding_of(folder, info)
-    return replace(info, protocol=held.protocol, parties=held.parties, threshold=held.threshold)
+    return replace(info, protocol=held.protocol, parties=held.parties, threshold=held.threshold, **held_flags(info, held))
 
 
 def parse_key(data: Any) -> KeyInfo:

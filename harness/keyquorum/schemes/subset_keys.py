@@ -15,7 +15,7 @@ from keyquorum.parties.context import PartyContext
 
 from . import encryption_of, scheme_of
 from .base import AnyScheme
-from .holding import Holding, holding_of
+from .holding import Holding, held_flags, holding_of
 from .key_folder import check_made_by, load_key, load_shares
 from .keys import KeyInfo, Parameters
 from .quorum_shares import own_shares
@@ -64,9 +64,10 @@ def _check_number(subset: Subset, counted: bool, what: str) -> None:
         )
 
 
-def info_in(info: KeyInfo, committee: Committee) -> KeyInfo:
-    """The metadata of a key as these parties have it: those of a subset share it among themselves."""
-    return replace(info, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold)
+def info_in(info: KeyInfo, committee: Committee, held: Holding | None = None) -> KeyInfo:
+    """The metadata of a key as these parties have it: those of a subset share it among themselves. ``held``: how the whole committee holds it, where it was passed on."""
+    made = held_flags(info, held) if held is not None else {}
+    return replace(info, protocol=committee.protocol, parties=committee.size, threshold=committee.threshold, **made)
 
 
 def load_key_as(committee: Committee, folder: Path) -> KeyInfo:

@@ -272,9 +272,6 @@ def test_counts_of_the_old_members(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "dealers", "said"),
     [
-        (("mascot", 2), ("semi", 2), None, "old is of mascot: shares with MACs are not passed on, neither from nor to"),
-        (("semi2k", 2), ("spdz2k", 2), None, "new is of spdz2k: shares with MACs are not passed on"),
-        (("mal-shamir", 3), ("mascot", 2), None, "new is of mascot: shares with MACs are not passed on"),
         (("mal-rep-field", 3), ("rep-field", 3), [0, 1], "old is of mal-rep-field: without members 2 the others could not check what is passed on"),
         (("mal-shamir", 5), ("shamir", 3), [0, 2, 4], "old is of mal-shamir: without members 1, 3 the others could not check"),
         (("rep-field", 3), ("shamir", 3), [1], "rep-field: 1 dealers are too few, 3 parties pass a key on by 2 or more: name 2"),

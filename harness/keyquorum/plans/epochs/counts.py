@@ -53,7 +53,7 @@ def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object
             raise PolicyError(f"party {party} sent something that is not counts of key {info.key_id}: run the same version everywhere")
     all_counts: dict[int, Counts] = {party: dict(counts) for party, counts in said.items() if isinstance(counts, dict)}
     found = {what: max(counts[what] for counts in all_counts.values()) for what in (DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS)}
-    if committee.verifies_products:
+    if committee.malicious:
         _check_confirmed(committee, info, all_counts)
     if decrypts_apart(committee):  # counts of absent parties lag behind; those who take part are so many that one was among the last that counted
         return found

@@ -6,36 +6,69 @@ then its holding says so. After another committee it is *assumed* to be right, u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import KeyFileError, ParameterError
+from keyquorum.model.plain import Json
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties.epochs import read_epoch
 from keyquorum.parties.epochs.record import origin_of
 from keyquorum.plans.epochs.prove import shown_to_fit
-from keyquorum.schemes.holding import CORRECT
+from keyquorum.schemes.holding import CORRECT, LIFT_TESTED, RING_SECRET
 from keyquorum.schemes.key_folder import holds_a_key, load_key
+from keyquorum.schemes.keys import KeyInfo, SecretVector
 
 SEMI_HONEST = "semi-honest"
 """The adversary of committees whose parties follow the protocol."""
 
 
+BURNED = "burned"
+"""Accepted of an old committee with MACs: its members do not use their MACs, as one of their keys is burned. It passes keys on as one whose parties follow the protocol does."""
+BURNED_ORIGIN = f"passed on without MACs, as a MAC key was burned, which makes it {SEMI_HONEST}"
+"""What the origin says of such a committee."""
+
+
 def check_origin(old: Committee, new: Committee, accepted: str | None) -> None:
     """Refuses to pass keys of a committee whose parties follow the protocol on to one for malicious parties, unless this is ``accepted``: nothing can show there that they are right, or that nobody knows them. Raises ParameterError."""
-    if accepted not in (None, SEMI_HONEST):
-        raise ParameterError(f"--accept-origin {accepted}: the only origin to accept is {SEMI_HONEST}")
-    if new.verifies_products and not old.verifies_products and accepted is None:
+    if accepted not in (None, SEMI_HONEST, BURNED):
+        raise ParameterError(f"--accept-origin {accepted}: the only origin to accept is {SEMI_HONEST}, or {BURNED} of a committee with MACs")
+    if accepted == BURNED and not old.authenticated:
+        raise ParameterError(f"--accept-origin {BURNED}: {old.name} is of {old.protocol}, which has no MAC key: leave it out")
+    if new.malicious and not old.malicious and accepted is None:
         raise ParameterError(
             f"{old.name} is of {old.protocol}, whose parties follow the protocol, and {new.name} of {new.protocol}: {new.name} could not promise more for these keys than {old.name} did: "
             f"make new keys there, or give --accept-origin {SEMI_HONEST}"
         )
 
 
-def origin_weaknesses(old: Committee, new: Committee) -> list[str]:
+def made_flags(info: KeyInfo, before: Json, origin: Sequence[str], vectors: Sequence[SecretVector], correct: bool) -> tuple[str, ...]:
+    """Flags of a new holding of these vectors. ``before``: how the old committee holds it, whose origin is ``origin``; ``correct``: whether the shares are known to be those of the key. The secret of a key of CKKS is the same integer modulo all
+    primes if the old committee knew this: it verifies products and made the key, has tested its shares against the public key, or got them with this flag."""
+    ring = (RING_SECRET,) if RING_SECRET in before["flags"] and len(vectors) == len(before["vectors"]) else ()
+    if not correct:
+        return ring
+    tested = any(text.endswith(SEMI_HONEST) for text in origin[:-1])
+    one = LIFT_TESTED in before["flags"] or (not PROTOCOLS[before["protocol"]].macs and (not before["epoch"] or tested))
+    return (*ring, LIFT_TESTED, CORRECT) if one and info.parameters.scheme == "ckks" else (*ring, CORRECT)
+
+
+def origin_weaknesses(old: Committee, new: Committee, accepted: str | None = None) -> list[str]:
     """What users of the keys lose by passing them on, for a warning."""
-    if not old.verifies_products or new.verifies_products:
-        return []
-    return [f"{new.name} is of {new.protocol}: from now on these keys are for parties that follow the protocol, and this stays in their origin"]
+    found = []
+    if old.malicious and not new.malicious:
+        found.append(
+            f"{new.name} is of {new.protocol}: from now on these keys are for parties that follow the protocol, and this stays in their origin"
+        )
+    if accepted == BURNED:
+        found.append(
+            f"{old.name} passes keys on without its MACs: one of its members can change them, and learn of them from wrong decryptions: use them after keyquorum epoch prove, or make new keys"
+        )
+    if new.authenticated:
+        found.append(
+            f"{new.name} is of {new.protocol}: all {new.size} parties hold a share that nobody else can make, and a lost one is a lost key: keep backups"
+        )
+    return found
 
 
 def is_assumed(committee: Committee, party: int, key: str) -> bool:
@@ -71,11 +104,22 @@ def require_correct(committee: Committee, party: int, key: str, accepted: bool) 
     if not is_assumed(committee, party, key):
         return ""
     said = f"key {key}: correct: assumed: a committee of semi-honest parties had it before"
-    if committee.verifies_products and not accepted:
+    if committee.malicious and not accepted:
         raise KeyFileError(
             f"{said}, and {committee.protocol} promises more: test its shares with keyquorum epoch prove, make a new key, or serve it with --accept-assumed"
         )
     return said
 
 
-__all__ = ["SEMI_HONEST", "assumed_keys", "check_origin", "is_assumed", "origin_lines", "origin_weaknesses", "require_correct"]
+__all__ = [
+    "BURNED",
+    "BURNED_ORIGIN",
+    "SEMI_HONEST",
+    "assumed_keys",
+    "check_origin",
+    "is_assumed",
+    "made_flags",
+    "origin_lines",
+    "origin_weaknesses",
+    "require_correct",
+]

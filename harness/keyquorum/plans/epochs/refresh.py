@@ -55,7 +55,7 @@ def check_members(committee: Committee) -> None:
         raise ParameterError("shares are refreshed by the whole committee: leave out --parties")
     if committee.capabilities.macs:
         raise ParameterError(
-            f"{committee.protocol}: one MAC key is for all keys of a folder, so shares with MACs are not refreshed in place: make new keys in a new committee of the same hosts"
+            f"{committee.protocol}: one MAC key is for all keys of a folder, so shares with MACs are not refreshed in place: keyquorum reshare passes them on to a new folder of the same hosts"
         )
     sets = comb(committee.size, committee.threshold - 1)
     if committee.capabilities.sharing == "Shamir" and sets > MOST_SETS:

@@ -26,7 +26,9 @@ from keyquorum.model.epoch import NAME_DIGITS, Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Subset
+from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
 from keyquorum.parties.epochs.record import origin_of, origin_text
@@ -34,14 +36,15 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_file, send_files
 from keyquorum.plans.epochs.counts import start_counts
-from keyquorum.plans.epochs.origins import check_origin, origin_weaknesses
+from keyquorum.plans.epochs.macs import values_of
+from keyquorum.plans.epochs.origins import BURNED, BURNED_ORIGIN, check_origin, made_flags, origin_weaknesses
 from keyquorum.plans.epochs.refresh import check_stored, finish, held_keys, settle, wipe_bytes
 from keyquorum.plans.epochs.stated import Files, Stated, agreed, statement
 from keyquorum.plans.epochs.transfer import CHECK, Carried, Transfer, checks_transfer
 from keyquorum.plans.pools import drop_pools
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.holding import CORRECT, FLAGS, Holding, holding_of
+from keyquorum.schemes.holding import FLAGS, Holding, holding_of
 from keyquorum.schemes.key_folder import load_key, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_keys import info_in
@@ -60,10 +63,6 @@ def bridge(old: Committee, new: Committee, dealers: Sequence[int] | None = None)
     for committee in (old, new):
         if isinstance(committee, Subset):
             raise ParameterError("keys are passed on by whole committees: leave out --parties")
-        if committee.capabilities.macs:
-            raise ParameterError(
-                f"{committee.name} is of {committee.protocol}: shares with MACs are not passed on, neither from nor to such a committee, as their MAC key is of one committee: make new keys in a new committee"
-            )
     between = bridge_between(old, new, dealers)
     needed, there = dealers_needed(old.shape), len(between.numbers)
     if there < needed:
@@ -85,8 +84,10 @@ def check_reshare(committee: Committee, party: int, job: Json) -> None:
     """The checks of the job ``reshare`` that a party makes alone."""
     between = _bridge(committee)
     check_origin(*between.sides, job.get(ACCEPTED))
-    warn_all(origin_weaknesses(*between.sides))
+    warn_all(origin_weaknesses(*between.sides, job.get(ACCEPTED)))
     own, number = between.place(party)
+    if party in between.news or job.get(ACCEPTED) != BURNED:
+        mac_key.check_party(own, number)
     if party in between.olds:
         _check_keys(between, {name: (info, held.to_json()["vectors"]) for name, (info, held) in held_keys(own, number, "pass on").items()})
     with shares_alone(own, [number], "reshare"):
@@ -102,16 +103,20 @@ def _bridge(committee: Committee) -> Bridge:
     return committee
 
 
-def _check_keys(between: Bridge, held: Mapping[str, tuple[KeyInfo, object]]) -> None:
+def _check_keys(between: Bridge, held: Mapping[str, tuple[KeyInfo, Sequence[object]]]) -> None:
     """Refuses keys that the new committee cannot hold, or not decrypt with; with each the vectors of which there are shares, as a record has them. Raises ParameterError or PolicyError."""
     old, new = between.sides
     for name, (info, vectors) in held.items():
-        if [[vector.domain, vector.length] for vector in scheme_of(info).vectors_for(info, new)] != vectors:
-            raise ParameterError(f"key {name}: {new.protocol} holds it with other vectors than {old.protocol}: choose another protocol")
+        wanted = [[vector.domain, vector.length] for vector in scheme_of(info).vectors_for(info, new)]
+        if list(vectors)[: len(wanted)] != wanted:
+            missing = ", ".join(str(vector[0]) for vector in wanted if vector not in vectors)
+            raise ParameterError(
+                f"key {name}: {new.protocol} holds it with shares over {missing} too, which {old.protocol} does not have and a resharing does not make: choose another protocol, or make a new key there"
+            )
         reason = scheme_of(info).undecryptable(info_in(info, new), new)
         if reason:
             raise ParameterError(f"key {name}: {new.name} could not decrypt under it: {reason}")
-        if new.verifies_products and not getattr(scheme_of(info), "verified", True):
+        if new.malicious and not getattr(scheme_of(info), "verified", True):
             raise ParameterError(
                 f"key {name}: {new.protocol} is for malicious parties, and has no plan for keys of {info.parameters.scheme} that promises this: choose another protocol"
             )
@@ -140,13 +145,13 @@ def reshare_job(context: PartyContext, job: Json) -> Json:
     with shares_alone(own, [number], "reshare"):
         if context.party in between.news:
             _check_joins(own, number)
-        return _Run(context).run()
+        return _Run(context, job.get(ACCEPTED) == BURNED).run()
 
 
 class _Run:
-    """One party's part."""
+    """One party's part. ``burned``: old members do not use their MACs."""
 
-    def __init__(self, context: PartyContext) -> None:
+    def __init__(self, context: PartyContext, burned: bool) -> None:
         self.context, self.session = context, context.session
         self.between = _bridge(context.committee)
         self.old, self.new = self.between.sides
@@ -156,7 +161,8 @@ class _Run:
         """Numbers of the old members that deal; they are the first parties of the session."""
         self.dealer: Dealer | None = None
         self.dealt: Dealt | None = None
-        self.transfer = Transfer(context, self.between, self.dealers) if checks_transfer(self.between) else None
+        self.burned = burned
+        self.transfer = Transfer(context, self.between, self.dealers, burned) if checks_transfer(self.between) else None
 
     def run(self) -> Json:
         with self.context.phase("statements"):
@@ -165,7 +171,9 @@ class _Run:
                 _check_joins(self.own, self.number)
             said = self._exchange()
             infos = {name: parsed(held["info"]) for name, held in sorted(said["keys"].items())}
-            stated = agreed(self.between, infos, self.session.all_gather(statement(self.old, self.number, infos) if self.is_old else b""))
+            stated = agreed(
+                self.between, infos, self.session.all_gather(statement(self.old, self.number, infos) if self.is_old else b""), not self.burned
+            )
             record = self._record(said, infos, stated)
             files = json.dumps({name: each.beside for name, each in stated.items()}, sort_keys=True).encode()
             self.session.compare("record of the change", hashlib.sha256(record.data + files).digest())
@@ -179,10 +187,14 @@ class _Run:
                     else:
                         self._take(change, name, info, said["keys"][name], stated[name])
                     step()
-            self.session.compare("new shares on the disk", bytes.fromhex(record.digest))  # nobody tosses before all have said so
+            # Nobody tosses before all have said so. With MACs they are in memory.
+            self.session.compare("new shares on the disk", bytes.fromhex(record.digest))
             if self.transfer is not None:
                 with self.context.phase("check"):
                     self.transfer.run(self._carried(record, change))
+                if change is not None and self.transfer.macs is not None:
+                    for name, info in infos.items():
+                        self._complete(change, name, info)
             if change is None:
                 change = Change.propose(self.own, self.number, record)
             self.session.compare("record on the disk", bytes.fromhex(record.digest))
@@ -250,10 +262,12 @@ class _Run:
         name, (number, previous), members = self.session.toss(NAME_DIGITS // 2).hex(), said["epoch"], self.new.digest.hex()
         keys = {}
         for key, info in infos.items():
-            flags, vectors = (CORRECT,) if stated[key].correct else (), scheme_of(info).vectors_for(info, self.new)
+            vectors = scheme_of(info).vectors_for(info, self.new)
+            flags = made_flags(info, said["keys"][key]["holding"], said["origin"], vectors, stated[key].correct)
             keys[key] = Holding(info.key_id, *self.new.shape, vectors, flags, number + 1, name, members).to_json()
         flat = {f"{key}/{what}": count for key, found in stated.items() for what, count in found.counts.items() if count}
-        origin = (*said["origin"], origin_text(self.new))
+        before = [*said["origin"][:-1], f"{said['origin'][-1]}, {BURNED_ORIGIN}"] if self.burned else said["origin"]
+        origin = (*before, origin_text(self.new))
         checks = (CHECK,) if self.transfer is not None else ()
         return Record(name, number + 1, previous, committee_json(self.old), committee_json(self.new), keys, flat, self.dealers, checks, origin)
 
@@ -293,14 +307,18 @@ class _Run:
             send_files(self.session, self.between.news, folder, info)
             for name in sorted(beside):
                 send_file(self.session, self.between.news, folder / name)
-        for index, vector in enumerate(held.vectors):
+        for index, vector in enumerate(scheme_of(info).vectors_for(info, self.new)):
             label, masked = label_of(held, key, index), MASKS + label_of(held, key, index)
+            if self.transfer is not None and self.transfer.macs is not None:
+                values, masks = self.transfer.macs.masked(held, held.folder(folder), index, label)
+                self._deal_vector(vector.domain, masked, masks)
+                self._deal_vector(vector.domain, label, values)
+                continue
             if self.transfer is not None and self.context.party in self.transfer.stating:
                 masks = self.transfer.masks(vector.domain, label)
                 self._deal_vector(vector.domain, masked, masks)
             if self.dealer is not None:
-                path, header = held.folder(folder) / f"share-{index}.kqs", held.share_header(self.number, index)
-                self._deal_vector(vector.domain, label, ShareFile.read(str(path), header))
+                self._deal_vector(vector.domain, label, values_of(held, held.folder(folder), self.number, index))
 
     def _deal_vector(self, domain: str, label: bytes, shares: bytes) -> None:
         """Sends the pieces of a vector, if this member deals; overwrites its shares."""
@@ -327,6 +345,9 @@ class _Run:
             if self.transfer is not None:
                 self.transfer.keep(label, self._taken(vector.domain, MASKS + label, transfer_rows(vector.domain)))
             share = self._taken(vector.domain, label, vector.length)
+            if self.transfer is not None and self.transfer.macs is not None:
+                self._authenticate(vector.domain, label, share)
+                continue
             stored = bytes(share)
             try:
                 ShareFile.write(str(shares_folder / f"share-{index}.kqs"), header, stored)
@@ -340,6 +361,28 @@ class _Run:
             reached("reshare/written")
         start_counts(folder, info, stated.counts, stated.recent)
         scheme_of(info).check_public(folder, info)
+        if not self.new.authenticated:
+            self._complete(change, key, info)
+
+    def _authenticate(self, domain: str, label: bytes, share: bytearray) -> None:
+        """Makes shares with MACs of what this new member got of a vector and of its masks."""
+        assert self.transfer is not None and self.transfer.macs is not None, "committees with MACs check what they get"
+        masks = self.transfer.taken(label)
+        summands = b"".join((share, masks))
+        try:
+            self.transfer.macs.authenticate(domain, label, summands)
+        finally:
+            for secret in (share, masks, summands):
+                wipe_bytes(secret)
+
+    def _complete(self, change: Change, key: str, info: KeyInfo) -> None:
+        """Reads back what this new member wrote of a key, or writes shares with MACs; then the metadata."""
+        shares_folder, held = change.folder(key), Holding.from_json(change.record.keys[key])
+        folder = shares_folder.parent
+        if self.transfer is not None and self.transfer.macs is not None:
+            for index in range(len(held.vectors)):
+                self.transfer.macs.store(held, shares_folder, index, label_of(held, key, index))
+                reached("reshare/written")
         check_stored(held, shares_folder, self.number)
         write_info(folder, info)
         sync_folder(folder)
@@ -367,9 +410,8 @@ class _Run:
                 folder = self.old.key_folder(self.number, key)
                 held = holding_of(folder, load_key(folder))
                 shares_folder = held.folder(folder)
-            for index, vector in enumerate(held.vectors):
-                path, header = str(shares_folder / f"share-{index}.kqs"), held.share_header(self.number, index)
-                found.append(Carried(key, vector.domain, label_of(held, key, index), partial(ShareFile.read, path, header)))
+            for index, vector in enumerate(Holding.from_json(record.keys[key]).vectors):
+                found.append(Carried(key, vector.domain, label_of(held, key, index), partial(values_of, held, shares_folder, self.number, index)))
         return found
 
 
@@ -381,6 +423,7 @@ def _is_proper(said: Json) -> bool:
         for key in said["keys"].values():
             sizes, flags = key["sizes"], key["holding"]["flags"]
             proper = proper and isinstance(key["holding"]["vectors"], list) and set(flags) <= set(FLAGS) and set(sizes) == set(key["info"]["files"])
+            proper = proper and key["holding"]["protocol"] in PROTOCOLS and is_count(key["holding"]["epoch"])
             proper = proper and all(map(is_count, sizes.values())) and all(is_hex(name, ORIGIN_DIGITS) for name in key["origins"])
             proper = proper and len(key["origins"]) in (0, len(key["holding"]["vectors"]))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -47,8 +47,8 @@ def statement(committee: Committee, party: int, infos: Mapping[str, KeyInfo]) ->
     return json.dumps(said).encode()
 
 
-def agreed(between: Bridge, infos: Mapping[str, KeyInfo], said: Sequence[bytes]) -> dict[str, Stated]:
-    """What follows from the statements of the old members, in the order of the session. Raises EpochError, KeyFileError or PolicyError."""
+def agreed(between: Bridge, infos: Mapping[str, KeyInfo], said: Sequence[bytes], known: bool = True) -> dict[str, Stated]:
+    """What follows from the statements of the old members, in the order of the session. ``known``: whether they can know that their shares are right. Raises EpochError, KeyFileError or PolicyError."""
     old, numbers = between.sides[0], between.numbers
     parsed = [_parsed(between.title(party), said[party], infos) for party in between.olds]
     found = {}
@@ -57,7 +57,7 @@ def agreed(between: Bridge, infos: Mapping[str, KeyInfo], said: Sequence[bytes])
         beside = _agreed_files(between, name, [parsed[party][name]["beside"] for party in between.olds])
         recent = agreed_recent(old, info, {number: parsed[party][name]["recent"] for party, number in enumerate(numbers)})
         shown = sum(not parsed[party][name]["assumed"] for party in between.olds)
-        found[name] = Stated(counts, recent, beside, old.verifies_products and shown > old.threshold)
+        found[name] = Stated(counts, recent, beside, known and old.malicious and shown > old.threshold)
     return found
 
 
@@ -80,7 +80,7 @@ def _parsed(title: str, content: bytes, infos: Mapping[str, KeyInfo]) -> Json:
 def _agreed_files(between: Bridge, key: str, said: Sequence[Files]) -> Files:
     """The files that the first old member has and sends, if all that have one of a name have the same, and so many that an honest one is among them."""
     old = between.sides[0]
-    least = old.threshold + 1 if old.verifies_products else 1
+    least = old.threshold + 1 if old.malicious else 1
     for name, stated in said[0].items():
         having = [party for party, files in enumerate(said) if name in files]
         for party in having:

@@ -21,8 +21,10 @@ from keyquorum.model.committee import CommitteeShape
 from keyquorum.model.epoch import NAME_DIGITS
 from keyquorum.model.errors import EpochError
 from keyquorum.model.protocols import PROTOCOLS
+from keyquorum.model.subset import SUBSET_PROTOCOL
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.epochs.carried import MOST_SAID
+from keyquorum.plans.epochs.macs import MacGroup
 from keyquorum.plans.epochs.refresh import wipe_bytes
 from keyquorum.schemes.key_folder import element_words
 
@@ -34,7 +36,7 @@ UNFIT = "nothing was passed on, and the old committee goes on: see who of both d
 
 def checks_transfer(between: Bridge) -> bool:
     """Whether members of one of the committees may be malicious, so that the new ones check what they get."""
-    return any(committee.verifies_products for committee in between.sides)
+    return any(committee.malicious for committee in between.sides)
 
 
 @dataclass(frozen=True)
@@ -48,17 +50,21 @@ class Carried:
 
 
 class Transfer:
-    """One party's part. ``dealers``: numbers of the old members that deal, in increasing order; they are the first parties of the session."""
+    """One party's part. ``dealers``: numbers of the old members that deal, in increasing order; they are the first parties of the session. ``burned``: the old ones do not use their MACs."""
 
-    def __init__(self, context: PartyContext, between: Bridge, dealers: Sequence[int]) -> None:
+    def __init__(self, context: PartyContext, between: Bridge, dealers: Sequence[int], burned: bool = False) -> None:
         self.context, self.session, self.between = context, context.session, between
         self.old, self.new = between.sides
         self.dealers = tuple(dealers)
         own, self.number = between.place(context.party)
         self.shape: CommitteeShape = own.shape
         self.is_old = context.party in between.olds
-        self.stating = tuple(between.olds) if self.old.verifies_products else tuple(range(len(self.dealers)))
-        """Parties of the session that state shares of the old committee."""
+        self.stating = tuple(between.olds) if self.old.malicious else tuple(range(len(self.dealers)))
+        """Parties of the session that state shares of the old committee, or with MACs what it opened."""
+        authenticated = own.authenticated and not (burned and self.is_old)
+        self.macs = MacGroup(context, own, self.number, between.olds if self.is_old else between.news) if authenticated else None
+        """The members of this party's committee, if it has MACs."""
+        self._burned = burned
         self._seeds: MaskSeeds | None = None
         self._name = bytes(NAME_DIGITS // 2)
         self._masks: dict[bytes, bytearray] = {}
@@ -66,6 +72,8 @@ class Transfer:
     def begin(self, name: bytes) -> None:
         """Draws seeds of masks among the old members, where these may be malicious. ``name``: of the change. Raises :class:`.CheckError` if members of a set have different seeds."""
         self._name = name
+        if self.macs is not None:
+            self.macs.open()
         if self.is_old and self.old.verifies_products:
             group = self.session.subgroup(list(self.between.olds))
             self._seeds = MaskSeeds.begin(group, self.old.protocol, self.old.threshold, self.context.seed)
@@ -86,6 +94,10 @@ class Transfer:
             raise EpochError("masks of a vector for the second time: this is a bug, please report it")
         self._masks[label] = masks
 
+    def taken(self, label: bytes) -> bytearray:
+        """Gives back what :meth:`keep` took; the caller overwrites it."""
+        return self._masks.pop(label)
+
     def run(self, vectors: Sequence[Carried]) -> None:
         """The check, after all parties confirmed what they have. ``vectors``: all, in the same order at all parties. Raises EpochError at new members if something does not fit."""
         try:
@@ -95,16 +107,22 @@ class Transfer:
                     self._state(self._said(toss, vectors), self.between.news)
             else:
                 mine = self._said(toss, vectors)
-                self._state(mine, [party for party in self.between.news if party != self.context.party])
+                stating = [self.context.party] if self.macs is not None else self.between.news  # with MACs all have opened the same
+                self._state(mine, [party for party in stating if party != self.context.party])
                 before = [self.session.recv(party, MOST_SAID) for party in self.stating]
-                after = [mine if party == self.context.party else self.session.recv(party, MOST_SAID) for party in self.between.news]
-                self._judge(vectors, before, after)
+                after = [mine if party == self.context.party else self.session.recv(party, MOST_SAID) for party in stating]
+                self._judge(vectors, before, after, stating)
         finally:
-            self.wipe()
+            self._wipe_masks()
         self.session.compare(CHECK, hashlib.sha256(toss).digest())
 
     def wipe(self) -> None:
-        """Overwrites masks, and forgets their seeds."""
+        """Overwrites masks, and shares with MACs, and forgets the seeds of masks."""
+        self._wipe_masks()
+        if self.macs is not None:
+            self.macs.wipe()
+
+    def _wipe_masks(self) -> None:
         for masks in self._masks.values():
             wipe_bytes(masks)
         self._masks.clear()
@@ -117,6 +135,8 @@ class Transfer:
     def _said(self, toss: bytes, vectors: Sequence[Carried]) -> bytes:
         """What this party states of all vectors: uniform numbers."""
         said = bytearray()
+        if self.macs is not None:
+            return b"".join(self.macs.opened(toss, vector.domain, vector.label) for vector in vectors)
         for vector in vectors:
             masks, share = self._masks.pop(vector.label), vector.read()
             held = bytes(masks)
@@ -127,12 +147,14 @@ class Transfer:
                     wipe_bytes(secret)
         return bytes(said)
 
-    def _judge(self, vectors: Sequence[Carried], before: Sequence[bytes], after: Sequence[bytes]) -> None:
-        """Opens what both committees state, and compares it vector by vector."""
-        old, new = (_Statements(committee.shape) for committee in self.between.sides)
-        for party, said in zip((*self.stating, *self.between.news), (*before, *after), strict=True):
+    def _judge(self, vectors: Sequence[Carried], before: Sequence[bytes], after: Sequence[bytes], stating: Sequence[int]) -> None:
+        """Opens what both committees state, and compares it vector by vector. ``stating``: the new members of which something is in ``after``."""
+        old, new = ((_Opened if committee.authenticated else _Statements)(committee.shape) for committee in self.between.sides)
+        if self._burned:
+            old = _Statements(CommitteeShape(SUBSET_PROTOCOL, self.old.size, self.old.threshold))
+        for party, said in zip((*self.stating, *stating), (*before, *after), strict=True):
             (old if party in self.between.olds else new).add(self.between.title(party), said, vectors)
-        dealers = None if self.old.verifies_products else self.dealers
+        dealers = None if self.old.malicious and not self._burned else self.dealers
         for index, vector in enumerate(vectors):
             try:
                 y, other = old.opened(index, vector.domain, dealers), new.opened(index, vector.domain, None)
@@ -154,13 +176,15 @@ class _Statements:
 
     def add(self, title: str, said: bytes, vectors: Sequence[Carried]) -> None:
         """Takes the message of a member. Raises EpochError for another length."""
-        protocol, parties, threshold = self._shape
-        parts = PROTOCOLS[protocol].parts(parties, threshold)
-        sizes = [8 * element_words(protocol, vector.domain) * transfer_rows(vector.domain) * parts for vector in vectors]
+        sizes = [self._size(vector.domain) for vector in vectors]
         if len(said) != sum(sizes):
             raise EpochError(f"{title} stated {len(said)} bytes in the {CHECK}, not {sum(sizes)}: {UNFIT}")
         self._parts.append([said[end - size : end] for end, size in zip(accumulate(sizes), sizes, strict=True)])
         self._titles.append(title)
+
+    def _size(self, domain: str) -> int:
+        protocol, parties, threshold = self._shape
+        return 8 * element_words(protocol, domain) * transfer_rows(domain) * PROTOCOLS[protocol].parts(parties, threshold)
 
     def opened(self, index: int, domain: str, dealers: Sequence[int] | None) -> bytes:
         """The combinations of a vector; ``dealers``: of a semi-honest old committee. Raises ProtocolError where statements do not fit together, with the members by name."""
@@ -169,6 +193,20 @@ class _Statements:
             return transfer_opened(self._shape, domain, transfer_rows(domain), statements, dealers)
         except ProtocolError as error:
             raise type(error)(f"what {', '.join(self._titles)} state does not fit: {error}") from None
+
+
+class _Opened(_Statements):
+    """What members with MACs opened, each of whom checked it."""
+
+    def _size(self, domain: str) -> int:
+        return 8 * transfer_rows(domain)
+
+    def opened(self, index: int, domain: str, dealers: Sequence[int] | None) -> bytes:
+        first = self._parts[0][index]
+        for title, parts in zip(self._titles, self._parts, strict=True):
+            if parts[index] != first:
+                raise ProtocolError(f"{self._titles[0]} and {title} state that they opened different values")
+        return first
 
 
 __all__ = ["CHECK", "Carried", "Transfer", "checks_transfer"]

@@ -69,10 +69,6 @@ def check_fit(info: SealKeyInfo, committee: Committee) -> None:
     parameters, n = info.parameters, info.parameters.ring_degree
     if committee.capabilities.macs:
         raise ParameterError(f"{committee.protocol}: shares with MACs are not tested against the public key: their MACs show every change")
-    if info.ring_secret:
-        raise ParameterError(
-            f"key {info.key_id}: its secret is shared modulo 2^64 too, where shares are not tested against the public key: restore backups, or make a new key"
-        )
     q, least = math.prod(parameters.coeff_modulus), 128 * bound(committee, n) ** 2 * n
     if q < least:
         raise ParameterError(

@@ -17,6 +17,7 @@ from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.pool_variants import variant_for
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes import encryption_of
+from keyquorum.schemes.holding import holding_of
 from keyquorum.schemes.subset_keys import info_in, load_key_as
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.randomness import wipe
@@ -37,7 +38,7 @@ class ServedKey(ServedKind):
     def __init__(self, committee: Committee, party: int, key: str, rounding: str, width: int = 8, levels: int = 2) -> None:
         folder = committee.key_folder(party, key)
         stored = load_key_as(committee, folder)
-        self._committee, self._info = committee, info_in(stored, committee)
+        self._committee, self._info = committee, info_in(stored, committee, holding_of(folder, stored))
         self._scheme = encryption_of(self._info)
         self._scheme.check_served(committee, rounding)
         self.variant = variant_for(committee, rounding, self._info.parameters, width, levels)

@@ -25,6 +25,9 @@ of decision and of search (Yasunaga: Replacing Probability Distributions in Secu
 sum of two, p grows linearly, and h has a factor log A; near those of one it jumps, and h is 1/A. For three of equal size h is 0.571/A^2, and the deviation of F is 7 % above that of a Gaussian of
 the same h.
 
+**Keys that were passed on.** A committee without MACs may have served some of the tau decryptions, with Gaussian noise (:class:`.FloodPolicy`). Its steps have H^2 <= |e|^2 / (8 sigma^2), a quarter of the divergence that the policy
+counts: pi A^2 / (4 tau) for an advantage of A in all. Steps of this noise have A^2 / (2 tau). H^2 adds up over both, so tau decryptions of whatever mixture have an advantage of at most sqrt(pi / 2) A, a third of a bit more than A. So one count goes along with the key.
+
 **What is opened beside it.** To reach several primes F is lifted in short pieces, under masks. Their distance from independence is counted twice (both worlds are compared with the one in which constants
 are opened under the masks), with that of the pads of MACs and products. The sum of all is at most the advantage that the policy states (:attr:`.FloodPolicy.advantage`): :func:`uniform_noise` chooses the sizes.
 """
