@@ -419,7 +419,7 @@ def test_keys_leave_a_burned_mac_key_if_this_is_accepted(tmp_path: Path, name: s
     """Without MACs, so nothing shows that they are right; this stays in their origin."""
     old, truth = burned(tmp_path, name)
     new = api.init_after(tmp_path / "new", old, protocol=to[0], parties=to[1])
-    with pytest.raises(BurnedKeyError):
+    with pytest.raises(BurnedKeyError, match="keyquorum reshare --accept-origin burned passes keys on without MACs"):
         reshared(old, new)
     with pytest.warns(SecurityWarning, match="use them after keyquorum epoch prove, or make new keys"):
         job = api.reshare_job(old, new, None, BURNED)

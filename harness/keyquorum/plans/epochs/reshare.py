@@ -23,7 +23,7 @@ from keyquorum.model.bridge import DEALERS, NEW, OLD, Bridge, bridge_between
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.epoch import NAME_DIGITS, Stage
-from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
+from keyquorum.model.errors import BurnedKeyError, EpochError, KeyFileError, ParameterError
 from keyquorum.model.needs import require_disk
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.model.protocols import PROTOCOLS
@@ -86,13 +86,22 @@ def check_reshare(committee: Committee, party: int, job: Json) -> None:
     check_origin(*between.sides, job.get(ACCEPTED))
     warn_all(origin_weaknesses(*between.sides, job.get(ACCEPTED)))
     own, number = between.place(party)
-    if party in between.news or job.get(ACCEPTED) != BURNED:
-        mac_key.check_party(own, number)
+    _check_mac_key(own, number, party in between.olds, job.get(ACCEPTED))
     if party in between.olds:
         _check_keys(between, {name: (info, held.to_json()["vectors"]) for name, (info, held) in held_keys(own, number, "pass on").items()})
     with shares_alone(own, [number], "reshare"):
         if party in between.news:
             _check_joins(own, number)
+
+
+def _check_mac_key(own: Committee, number: int, is_old: bool, accepted: str | None) -> None:
+    """Refuses a party with a burned MAC key, but an old member if this is accepted."""
+    if is_old and accepted == BURNED:
+        return
+    try:
+        mac_key.check_party(own, number)
+    except BurnedKeyError as error:
+        raise BurnedKeyError(f"{error}; keyquorum reshare --accept-origin {BURNED} passes keys on without MACs" if is_old else str(error)) from None
 
 
 def _bridge(committee: Committee) -> Bridge:
