@@ -34,7 +34,8 @@ from keyquorum.plans.epochs.refresh import wipe_bytes
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_test, sum_inputs
 from keyquorum.schemes.holding import Holding
-from keyquorum.schemes.key_folder import element_words, read_vector, write_mac
+from keyquorum.schemes.key_folder import element_words, read_vector
+from keyquorum.schemes.origin_file import OriginFile
 from keyquorum.sharing.randomness import uniform_below, wipe
 from keyquorum.sharing.shares import DomainRun, Run, Shares
 
@@ -112,7 +113,7 @@ class MacGroup:
         data = kept.export()
         try:
             ShareFile.write(str(folder / f"share-{index}.kqs"), header, data)
-            write_mac(folder / f"mac-{index}.kqs", header, kept)
+            OriginFile(folder, index, header).write(kept.export_mac())
         finally:
             wipe_bytes(data)
             kept.wipe()

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed, transfer_rows
-from keyquorum.dsl.files.origin import Origin
 from keyquorum.model.bridge import DEALERS, NEW, OLD, Bridge, bridge_between
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
@@ -47,6 +46,7 @@ from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import FLAGS, Holding, holding_of
 from keyquorum.schemes.key_folder import load_key, write_info
 from keyquorum.schemes.keys import KeyInfo
+from keyquorum.schemes.origin_file import OriginFile
 from keyquorum.schemes.subset_keys import info_in
 
 ACCEPTED = "accept_origin"
@@ -363,10 +363,9 @@ class _Run:
             finally:
                 wipe_bytes(share)
                 wipe_bytes(stored)
-            if self.new.verifies_products:
-                before = [bytes.fromhex(name) for name in said["origins"][index : index + 1]] or [bytes.fromhex(change.record.name)]
-                origin = Origin.derived(f"reshare to epoch {change.record.name}: {key} {index}", [Origin(name) for name in before])
-                ShareFile.write(str(shares_folder / f"mac-{index}.kqs"), {**header, "length": 1}, bytes(origin))
+            stated_name = bytes.fromhex((said["origins"][index : index + 1] or [change.record.name])[0])
+            beside = OriginFile(shares_folder, index, header)
+            beside.write(beside.binding.carried(stated_name, f"reshare to epoch {change.record.name}: {key} {index}"))
             reached("reshare/written")
         start_counts(folder, info, stated.counts, stated.recent)
         scheme_of(info).check_public(folder, info)
