@@ -18,8 +18,8 @@ class Answers(Enum):
     @staticmethod
     def of(committee: Committee) -> Answers:
         """The answers of a committee."""
+        if not committee.malicious:
+            return Answers.SUMMANDS
         if committee.authenticated:
             return Answers.PADDED
-        if not committee.verifies_products:
-            return Answers.SUMMANDS
         return Answers.POINTS if committee.ring_protocol is None else Answers.COPIES

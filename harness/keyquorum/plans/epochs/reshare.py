@@ -68,7 +68,7 @@ def bridge(old: Committee, new: Committee, dealers: Sequence[int] | None = None)
     if there < needed:
         raise ParameterError(f"{old.protocol}: {there} dealers are too few, {old.size} parties pass a key on by {needed} or more: name {needed}")
     absent = old.size - there
-    if absent and old.verifies_products:
+    if absent and old.malicious:
         missing = ", ".join(str(number) for number in range(old.size) if number not in between.numbers)
         raise ParameterError(
             f"{old.name} is of {old.protocol}: without members {missing} the others could not check what is passed on, as {old.threshold} of them may be malicious: name all {old.size}, or leave out --dealers; recover members that lost their disks (keyquorum recover)"
@@ -369,7 +369,7 @@ class _Run:
             reached("reshare/written")
         start_counts(folder, info, stated.counts, stated.recent)
         scheme_of(info).check_public(folder, info)
-        if not self.new.authenticated:
+        if self.transfer is None or self.transfer.macs is None:
             self._complete(change, key, info)
 
     def _authenticate(self, domain: str, label: bytes, share: bytearray) -> None:
