@@ -157,7 +157,9 @@ def test_all_new_members_get_public_files_at_once(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("keyquorum.plans.epochs.carried.PIECE", 1024)
     session = SimpleNamespace(send=lambda party, data: sent.append((party, data)))
     between, beside = SimpleNamespace(news=range(3, 6)), {"round-keys-1.lwe": (5000, "")}
-    run: Any = SimpleNamespace(old=old, number=0, context=SimpleNamespace(party=0), dealer=None, session=session, between=between, transfer=None)
+    run: Any = SimpleNamespace(
+        old=old, new=old, number=0, context=SimpleNamespace(party=0), dealer=None, session=session, between=between, transfer=None
+    )
     reshare._Run._deal(run, "key", info, beside)
     turns = [sent[i : i + 3] for i in range(0, len(sent), 3)]
     assert all([party for party, _ in turn] == [3, 4, 5] and len({data for _, data in turn}) == 1 for turn in turns)

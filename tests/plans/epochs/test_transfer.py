@@ -419,7 +419,7 @@ def files_of(old: Committee, new: Committee, lists: Sequence[Any]) -> Any:
     """What new members get beside a key after old members said that they have these files."""
     between, infos = bridge(old, new), {"key": load_key(old.key_folder(0, "key"))}
     counts = {"decryptions": 0, "refusals": 0, "proofs": 0, "evaluations": 0}
-    said = [json.dumps({"key": {"counts": counts, "beside": files, "assumed": False}}).encode() for files in lists]
+    said = [json.dumps({"key": {"counts": counts, "recent": [], "beside": files, "assumed": False}}).encode() for files in lists]
     return stated.agreed(between, infos, [*said, *[b""] * new.size])["key"]
 
 
@@ -452,7 +452,7 @@ def test_a_member_alone_does_not_say_that_keys_are_right(tmp_path: Path) -> None
     old, new = with_keys(tmp_path, "mal-rep-field", 3, ["lwe53-p16"]), api.init(tmp_path / "new", 3, "mal-shamir")
     infos, counts = {"key": load_key(old.key_folder(0, "key"))}, {"decryptions": 0, "refusals": 0, "proofs": 0, "evaluations": 0}
     for assumed, correct in (([False] * 3, True), ([True, False, False], True), ([True, True, False], False)):
-        said = [json.dumps({"key": {"counts": counts, "beside": {}, "assumed": each}}).encode() for each in assumed]
+        said = [json.dumps({"key": {"counts": counts, "recent": [], "beside": {}, "assumed": each}}).encode() for each in assumed]
         assert stated.agreed(bridge(old, new), infos, [*said, b"", b"", b""])["key"].correct == correct
 
 
