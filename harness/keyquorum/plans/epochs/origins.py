@@ -64,7 +64,7 @@ def origin_weaknesses(old: Committee, new: Committee, accepted: str | None = Non
         found.append(
             f"{old.name} passes keys on without its MACs: one of its members can change them, and learn of them from wrong decryptions: use them after keyquorum epoch prove, or make new keys"
         )
-    if new.authenticated:
+    if new.threshold == new.size - 1:
         found.append(
             f"{new.name} is of {new.protocol}: all {new.size} parties hold a share that nobody else can make, and a lost one is a lost key: keep backups"
         )
