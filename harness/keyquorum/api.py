@@ -48,7 +48,7 @@ from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
 from keyquorum.model.arguments import checked
-from keyquorum.model.bridge import bridge_job
+from keyquorum.model.bridge import ACCEPTED, bridge_job
 from keyquorum.model.committee import Committee, CommitteeShape, Party, check_name, require_embedded, write_atomically
 from keyquorum.model.errors import (
     ApprovalError,
@@ -88,7 +88,7 @@ from keyquorum.plans.epochs import orders
 from keyquorum.plans.epochs.origins import check_origin, origin_weaknesses
 from keyquorum.plans.epochs.recover import helpers_of
 from keyquorum.plans.epochs.refresh import check_members
-from keyquorum.plans.epochs.reshare import ACCEPTED, bridge
+from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise_check import refuse_noise_check
 from keyquorum.plans.pool_jobs import check_fill

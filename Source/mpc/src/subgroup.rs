@@ -1,8 +1,11 @@
 //! A session among some of the parties of a session, over the same channels.
 
+use std::sync::Arc;
+
 use keyquorum_net::{Counters, Length, NetError, Transport};
 
 use crate::error::EngineError;
+use crate::guard::Guard;
 use crate::refusal::Refusal;
 use crate::session::{MAX_PARTIES, Session};
 
@@ -118,6 +121,18 @@ impl Session {
     /// [`EngineError::Refused`] if engines of this session verify products, [`EngineError::Usage`] if the list is not as said, [`EngineError::Protocol`] if another member has another list,
     /// [`EngineError::Network`] if one does not answer.
     pub fn subgroup(&self, members: &[usize]) -> Result<Session, EngineError> {
+        self.group(members, Arc::clone(self.guard()))
+    }
+
+    /// The same with a guard of its own. Its MAC keys burn when a check of the group fails, and not when one of this session does: parties outside the group can cause that.
+    ///
+    /// # Errors
+    /// Those of [`Session::subgroup`].
+    pub fn subgroup_apart(&self, members: &[usize]) -> Result<Session, EngineError> {
+        self.group(members, Arc::default())
+    }
+
+    fn group(&self, members: &[usize], guard: Arc<Guard>) -> Result<Session, EngineError> {
         self.guard().refuse()?;
         if self.verifies()? {
             return Err(Refusal::Group.into());
@@ -145,6 +160,6 @@ impl Session {
             us,
             counters: Counters::new(members.len()),
         };
-        Session::over(Box::new(net), Some(self.clone()))
+        Session::over(Box::new(net), Some(self.clone()), guard)
     }
 }

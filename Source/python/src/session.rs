@@ -444,10 +444,14 @@ impl Session {
         Ok(PyBytes::new(py, &out))
     }
 
-    /// A session among some of our parties, numbered in the order of `members`; only they call this.
-    fn subgroup(&self, py: Python<'_>, members: Vec<usize>) -> PyResult<Self> {
+    /// A session among some of our parties, numbered in the order of `members`; only they call this. `apart`: failed checks of this session do not burn its MAC keys.
+    #[pyo3(signature = (members, apart = false))]
+    fn subgroup(&self, py: Python<'_>, members: Vec<usize>, apart: bool) -> PyResult<Self> {
         let core = py
-            .detach(|| self.core.subgroup(&members))
+            .detach(|| match apart {
+                true => self.core.subgroup_apart(&members),
+                false => self.core.subgroup(&members),
+            })
             .map_err(engine_error)?;
         Ok(Self::wrap(core))
     }

@@ -194,6 +194,8 @@ def reshare(
         for members, option, other in (("old", "to", new), ("new", "from", folder)):
             said = f"--{option} {digests[option]}, the digest of {other}"
             console.print(f"at {members} members add {said}: tell it to them over a channel that you trust, not with the job", markup=False)
+        if accept_origin is not None:
+            console.print(f"at all members whose operators agree add --accept-origin {accept_origin}", markup=False)
         return
     with progress_bars() as report:
         result = api.reshare(folder, new, chosen, report, accept_origin=accept_origin)

@@ -107,6 +107,10 @@ def party(
             show_default=False,
         ),
     ] = None,
+    accept_origin: Annotated[
+        str | None,
+        typer.Option(help="reshare: the weaker origin of the keys that you accept, if the job does: semi-honest, or burned.", show_default=False),
+    ] = None,
     mp_spdz: MpSpdzFolder = None,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 120.0,
@@ -131,7 +135,8 @@ def party(
     try:
         with ends_at_interrupt(f"party {index} was interrupted; keys made before are untouched"), progress_bars() as report:
             waiting = waiting_lines(runs(committee, chosen))
-            result = run_party(folder, index, chosen, report, connect_timeout, io_timeout, waiting=waiting, failed=failed, to=to, old=old)
+            timeouts = (connect_timeout, io_timeout)
+            result = run_party(folder, index, chosen, report, *timeouts, waiting=waiting, failed=failed, to=to, old=old, accepted=accept_origin)
     except (KeyQuorumError, EngineError) as error:
         if not said:
             raise

@@ -13,8 +13,8 @@ from .errors import CommitteeError, ParameterError
 from .plain import Json, is_count, is_hex
 from .subset import SUBSET_PROTOCOL
 
-OLD, NEW, DEALERS = "old", "new", "dealers"
-"""Fields of a job between two committees: the files of both, and the members of the old one that take part."""
+OLD, NEW, DEALERS, ACCEPTED = "old", "new", "dealers", "accept_origin"
+"""Fields of a job between two committees: the files of both, the members of the old one that take part, and what operators accept of the old one."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,18 @@ def check_from(committee: Committee, party: int, old: str | Path | None) -> None
     _check_other(committee, party, old, _FROM)
 
 
+def check_accepted(committee: Committee, job: Json, accepted: str | None) -> None:
+    """Refuses a job between two committees whose ``accept_origin`` is not what the operator of this party accepts: a changed job could make the old members do without their MACs. Raises ParameterError."""
+    found = job.get(ACCEPTED) if isinstance(committee, Bridge) else None
+    if found == accepted:
+        return
+    if found is None:
+        raise ParameterError(f"--accept-origin {accepted}: the job accepts no origin: leave it out, or write the job again with it")
+    raise ParameterError(
+        f"the job accepts a weaker origin of the keys, {found!r}, and the operator of this party does not: ask who wrote the job, and give --accept-origin {found} if you agree"
+    )
+
+
 def _check_other(committee: Committee, party: int, given: str | Path | None, other: _Other) -> None:
     if not isinstance(committee, Bridge):
         if given is not None:
@@ -199,4 +211,17 @@ def _digest_in(option: str, given: str | Path) -> str:
     return found.digest.hex()
 
 
-__all__ = ["DEALERS", "NEW", "OLD", "Bridge", "bridge_between", "bridge_job", "bridge_of", "check_from", "check_to", "is_bridge_job"]
+__all__ = [
+    "ACCEPTED",
+    "DEALERS",
+    "NEW",
+    "OLD",
+    "Bridge",
+    "bridge_between",
+    "bridge_job",
+    "bridge_of",
+    "check_accepted",
+    "check_from",
+    "check_to",
+    "is_bridge_job",
+]

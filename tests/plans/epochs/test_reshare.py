@@ -251,6 +251,31 @@ def test_lines_that_where_members_may_lie_one_has_alone(tmp_path: Path) -> None:
             agreed_recent(api.in_process_committee(3, "rep-field"), info, {0: [one], 2: each})
 
 
+def test_one_member_changes_no_line(tmp_path: Path) -> None:
+    """Neither time nor count of a line that others have, which would free or use up a limit; with MACs nobody confirms the word of another, so all must have counted the same."""
+    from keyquorum.plans.epochs.counts import agreed_recent
+
+    info = load_key(with_keys(tmp_path, "rep-field", 3, ["prf-aes128"]).key_folder(0, "key"))
+    one: Json = {"time": 1.0, "receiver": "a1" * 32, "id": "request1", "count": 2}
+    lie: Json = {**one, "time": 2.0**39, "count": 1 << 40}
+    assert agreed_recent(api.in_process_committee(3, "mal-rep-field"), info, {0: [lie], 1: [one], 2: [one]}) == [one]
+    assert agreed_recent(api.in_process_committee(3, "rep-field"), info, {0: [lie], 1: [one], 2: [one]}) == [lie]
+    macs = api.in_process_committee(2, "spdz2k")
+    assert agreed_recent(macs, info, {0: [one], 1: [{**one, "time": 3.0}]}) == [{**one, "time": 3.0}]
+    different: list[list[Json]] = [[], [lie], [{**one, "id": "request2"}]]
+    for each in different:
+        with pytest.raises(KeyQuorumError, match=r"parties 0 and 1 .* counted different evaluations"):
+            agreed_recent(macs, info, {0: [one], 1: each})
+
+
+def test_lines_of_the_future_count_from_now_on(tmp_path: Path) -> None:
+    from keyquorum.schemes.prf.evaluations import Counted, read_journal, start_evaluations
+
+    start_evaluations(tmp_path, "ab" * 16, 0, [Counted(time.time() + 1e6, "a1" * 32, "request1", 2)])
+    [line] = read_journal(tmp_path / "evaluations.journal").lines
+    assert line.time <= time.time()
+
+
 def test_counts_of_the_old_members(tmp_path: Path) -> None:
     """Where parties decrypt without the others, those that were away have old counts; elsewhere a count that nobody confirms is refused."""
     from keyquorum.plans.epochs.counts import agreed_counts

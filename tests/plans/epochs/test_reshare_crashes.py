@@ -47,8 +47,8 @@ class Deaths:
         self._runs = dict[int, reshare._Run]()
         begin, refuse = reshare._Run.__init__, Change.refuse
 
-        def begun(run: reshare._Run, context: object) -> None:
-            begin(run, context)  # type: ignore[arg-type]
+        def begun(run: reshare._Run, context: object, burned: bool = False) -> None:
+            begin(run, context, burned)  # type: ignore[arg-type]
             self._runs[threading.get_ident()] = run
 
         def refused(change: Change) -> None:

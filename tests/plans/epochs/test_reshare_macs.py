@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -436,3 +437,33 @@ def test_only_macs_are_burned(tmp_path: Path) -> None:
     old, new = api.init(tmp_path / "old", 3, "rep-field"), api.init(tmp_path / "new", 3, "rep-field")
     with pytest.raises(ParameterError, match="--accept-origin burned: old is of rep-field, which has no MAC key: leave it out"):
         api.reshare_job(old, new, None, BURNED)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_members_of_the_other_committee_burn_no_key(tmp_path: Path, apart: bool) -> None:
+    """One that opens another toss than it committed to ends the resharing, and no more. In a session whose failed checks burn the keys of its groups it would end the old committee."""
+    ready = threading.Barrier(5)
+    paths = [tmp_path / f"party-{number}" / "mac.key" for number in range(2)]
+
+    def wire(peer: int, data: bytes) -> list[bytes]:
+        return [bytes([data[0] ^ 1]) + data[1:]] if peer < 2 and len(data) == 64 else [data]  # what it opens: its part and the randomness
+
+    def run(session: Any) -> None:
+        group = session.subgroup([0, 1], apart=apart) if session.party < 2 else None
+        if group is not None:
+            mac_key.use(group, paths[session.party])
+        ready.wait(20)
+        try:
+            session.toss(32)
+        except Exception as error:
+            session.abort(str(error))
+
+    sessions = _engine.tampered_sessions([*[None] * 4, wire], [], 20.0)
+    threads = [threading.Thread(target=run, args=(session,), daemon=True) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    burned = [bool(mac_key.state(path).burned) for path in paths]
+    assert burned == [not apart] * 2

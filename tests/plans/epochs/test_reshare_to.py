@@ -147,6 +147,23 @@ def test_what_is_no_committee_is_refused(tmp_path: Path) -> None:
         api.run_party(old.folder, 0, api.keygen_job("key", "ckks-8192-demo"), to=new.folder)
 
 
+def test_each_operator_accepts_a_weaker_origin(tmp_path: Path) -> None:
+    """A changed job alone does not make members accept it, nor leave it out."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    new = api.init_after(tmp_path / "new", old, protocol="mal-rep-field")
+    job = api.reshare_job(old, new, accept_origin="semi-honest")
+    for accepted in (None, "burned"):
+        with pytest.raises(ParameterError, match=r"the job accepts a weaker origin of the keys, 'semi-honest', .* give --accept-origin semi-honest"):
+            api.run_party(old.folder, 0, job, to=new.folder, accepted=accepted)
+        with pytest.raises(ParameterError, match="the job accepts a weaker origin"):
+            api.run_party(new.folder, 1, job, old=old.folder, accepted=accepted)
+    like = api.init_after(tmp_path / "like", old)
+    with pytest.raises(ParameterError, match="--accept-origin burned: the job accepts no origin"):
+        api.run_party(old.folder, 0, api.reshare_job(old, like), to=like.folder, accepted="burned")
+    said = command(tmp_path, "reshare", old.folder, new.folder, "--accept-origin", "semi-honest", "--job", "job.json")
+    assert "at all members whose operators agree add --accept-origin semi-honest" in said.stdout
+
+
 def test_the_digest_for_people(tmp_path: Path) -> None:
     """Of the commands that make the new committee and the job; ``keyquorum party`` asks for it."""
     old = api.init(tmp_path / "old", 2, "semi")

@@ -114,7 +114,7 @@ fn control(e: keyquorum_net::NetError) -> EngineError {
 impl Session {
     /// Opens a session over connected channels: pairs of parties agree on common seeds.
     pub fn new(net: Box<dyn Transport>) -> Result<Self> {
-        Self::over(net, None)
+        Self::over(net, None, Arc::default())
     }
 
     /// [`Session::new`] of a party in one process with all others, which ignores the verdicts of these checks. For tests that show what a check is there for: the type of
@@ -134,8 +134,12 @@ impl Session {
         Ok(session)
     }
 
-    /// A session over channels that are those of `whole`, if any.
-    pub(crate) fn over(mut net: Box<dyn Transport>, whole: Option<Session>) -> Result<Self> {
+    /// A session over channels that are those of `whole`, if any, with this guard.
+    pub(crate) fn over(
+        mut net: Box<dyn Transport>,
+        whole: Option<Session>,
+        guard: Arc<Guard>,
+    ) -> Result<Self> {
         let (party, parties) = (net.party(), net.parties());
         if parties > MAX_PARTIES {
             return Err(EngineError::usage(format!(
@@ -171,9 +175,6 @@ impl Session {
                 &[party.min(peer) as u8, party.max(peer) as u8],
             )));
         }
-        let guard = whole
-            .as_ref()
-            .map_or_else(Arc::default, |whole| Arc::clone(&whole.guard));
         let openings = whole
             .as_ref()
             .map_or(Ok(Openings::default()), Self::openings)?;

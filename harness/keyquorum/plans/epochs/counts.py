@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -79,25 +78,44 @@ def recent_of(folder: Path, info: KeyInfo) -> list[Json]:
 
 
 def agreed_recent(committee: Committee, info: KeyInfo, said: Mapping[int, object]) -> list[Json]:
-    """The lines of the last hour with which new members go on, so that limits of an hour are never wider than before: of all old members, or where members may lie those that t + 1 have. Of one request the latest time counts.
-    Raises PolicyError for what is no such line."""
-    found, held = dict[tuple[str, str], Json](), Counter[tuple[str, str]]()
-    for party, lines in said.items():
-        try:
-            if not isinstance(lines, list):
-                raise TypeError("no list")
-            mine = dict[tuple[str, str], Json]()
-            for line in lines:
-                scheme_of(info).check_recent(line)
-                mine[line["receiver"], line["id"]] = line
-        except (ValueError, TypeError, KeyError):
-            raise PolicyError(f"party {party} sent something that is not evaluations of key {info.key_id}: run the same version everywhere") from None
-        for name, line in mine.items():
-            held[name] += 1
-            known = found.setdefault(name, line)
-            found[name] = {**line, "time": max(line["time"], known["time"]), "count": max(line["count"], known["count"])}
-    needed = committee.threshold + 1 if committee.capabilities.adversary == "malicious" else 1
-    return [line for name, line in sorted(found.items()) if held[name] >= needed]
+    """The lines of the last hour with which new members go on, so that limits of an hour are never wider than before. Of members that follow the protocol all lines, with the latest time and the largest count of each. Where t of
+    them may lie the lines that t + 1 have, with a time and a count that t + 1 reach: an honest one is among them. Where all but one may lie, the lines must be the same. Raises PolicyError where they are not, and for what is no such line."""
+    parsed = {party: _lines_of(party, info, lines) for party, lines in said.items()}
+    confirmed = committee.threshold + 1 if committee.malicious else 1
+    if confirmed > len(parsed) - committee.threshold:
+        _check_same(committee, info, parsed)
+        confirmed = 1
+    found = []
+    for name in sorted({name for lines in parsed.values() for name in lines}):
+        having = [lines[name] for lines in parsed.values() if name in lines]
+        if len(having) >= confirmed:
+            times, counts = (sorted((line[what] for line in having), reverse=True) for what in ("time", "count"))
+            found.append({**having[0], "time": times[confirmed - 1], "count": counts[confirmed - 1]})
+    return found
+
+
+def _lines_of(party: int, info: KeyInfo, lines: object) -> dict[tuple[str, str], Json]:
+    """The lines of a member by receiver and id."""
+    try:
+        if not isinstance(lines, list):
+            raise TypeError("no list")
+        for line in lines:
+            scheme_of(info).check_recent(line)
+        return {(line["receiver"], line["id"]): line for line in lines}
+    except (ValueError, TypeError, KeyError):
+        raise PolicyError(f"party {party} sent something that is not evaluations of key {info.key_id}: run the same version everywhere") from None
+
+
+def _check_same(committee: Committee, info: KeyInfo, parsed: Mapping[int, Mapping[tuple[str, str], Json]]) -> None:
+    """Refuses members that counted different evaluations."""
+    counted = {party: {name: line["count"] for name, line in lines.items()} for party, lines in parsed.items()}
+    first = min(counted)
+    for party, mine in counted.items():
+        if mine != counted[first]:
+            raise PolicyError(
+                f"parties {first} and {party} of {committee.name} counted different evaluations of key {info.key_id} in the last hour, and in {committee.protocol} nobody confirms either: nothing was passed on; "
+                "run keyquorum reshare again an hour after the last evaluation"
+            )
 
 
 __all__ = ["Counts", "agreed_counts", "agreed_recent", "counts_of", "recent_of", "start_counts"]

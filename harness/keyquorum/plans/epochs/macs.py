@@ -52,7 +52,7 @@ class MacGroup:
 
     def open(self) -> None:
         """Begins the session of the members, under this party's MAC key, which is made if there is none. Raises BurnedKeyError or KeyInUseError."""
-        session = self._outer.session.subgroup(self._members)
+        session = self._outer.session.subgroup(self._members, apart=True)  # members of the other committee must not burn this one's keys
         session.set_openings(self._committee.openings)
         session.set_base_ot(self._committee.base_ot)
         session.set_lpn(self._committee.lpn)

@@ -48,7 +48,7 @@ def made_flags(info: KeyInfo, before: Json, origin: Sequence[str], vectors: Sequ
     ring = (RING_SECRET,) if RING_SECRET in before["flags"] and len(vectors) == len(before["vectors"]) else ()
     if not correct:
         return ring
-    tested = any(text.endswith(SEMI_HONEST) for text in origin[:-1])
+    tested = CORRECT not in before["flags"] and any(text.endswith(SEMI_HONEST) for text in origin[:-1])
     one = LIFT_TESTED in before["flags"] or (not PROTOCOLS[before["protocol"]].macs and (not before["epoch"] or tested))
     return (*ring, LIFT_TESTED, CORRECT) if one and info.parameters.scheme == "ckks" else (*ring, CORRECT)
 
@@ -59,6 +59,10 @@ def origin_weaknesses(old: Committee, new: Committee, accepted: str | None = Non
     if old.malicious and not new.malicious:
         found.append(
             f"{new.name} is of {new.protocol}: from now on these keys are for parties that follow the protocol, and this stays in their origin"
+        )
+    if new.malicious and not old.malicious:
+        found.append(
+            f"{old.name} is of {old.protocol}: a member that deviated may know these keys, or have changed them, and {new.name} cannot promise more: test them with keyquorum epoch prove, or make new keys"
         )
     if accepted == BURNED:
         found.append(

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed, transfer_rows
-from keyquorum.model.bridge import DEALERS, NEW, OLD, Bridge, bridge_between
+from keyquorum.model.bridge import ACCEPTED, DEALERS, NEW, OLD, Bridge, bridge_between
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.epoch import NAME_DIGITS, Stage
@@ -49,8 +49,6 @@ from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
 from keyquorum.schemes.subset_keys import info_in
 
-ACCEPTED = "accept_origin"
-"""Field of a job: the adversary of an old committee that is weaker than that of the new one, if the operators accept this."""
 MASKS = b"masks of "
 """Before the label of a vector: that of its masks."""
 ORIGIN_DIGITS = 32
@@ -184,8 +182,8 @@ class _Run:
                 self.between, infos, self.session.all_gather(statement(self.old, self.number, infos) if self.is_old else b""), not self.burned
             )
             record = self._record(said, infos, stated)
-            files = json.dumps({name: each.beside for name, each in stated.items()}, sort_keys=True).encode()
-            self.session.compare("record of the change", hashlib.sha256(record.data + files).digest())
+            said_alike = json.dumps({name: [each.beside, each.recent] for name, each in stated.items()}, sort_keys=True).encode()
+            self.session.compare("record of the change", hashlib.sha256(record.data + said_alike).digest())
         change = None if self.is_old else Change.propose(self.own, self.number, record)
         try:
             with self.context.phase("shares", len(infos)) as step:
@@ -261,6 +259,8 @@ class _Run:
             raise EpochError(f"{self.between.title(0)} sent other keys than it stated: see what became of it")
         if not _is_proper(said):
             raise EpochError(f"{self.between.title(0)} sent something that is not keys of a committee: run the same version everywhere")
+        if said["origin"][-1:] != [origin_text(self.old)]:
+            raise EpochError(f"{self.old.name}: its members say that another committee holds the keys: see what became of them")
         keys = said["keys"].items()
         _check_keys(self.between, {check_name(name, "key name"): (parsed(each["info"]), each["holding"]["vectors"]) for name, each in keys})
         sizes = sum(sum(each["sizes"].values()) for _, each in keys)

@@ -87,9 +87,9 @@ def _first(key_id: str, dropped: int) -> bytes:
 
 
 def start_evaluations(folder: Path, key_id: str, used: int = 0, lines: Sequence[Counted] = ()) -> None:
-    """Starts the count of a new key, or at a new party of one with ``used`` evaluations, or as many as ``lines`` have, if these are more."""
-    dropped = max(0, used - sum(line.count for line in lines))
-    kept = sorted(lines, key=lambda line: line.time)
+    """Starts the count of a new key, or at a new party of one with ``used`` evaluations, or as many as ``lines`` have, if these are more. Lines of the future count from now on."""
+    dropped, now = max(0, used - sum(line.count for line in lines)), time.time()
+    kept = sorted((replace(line, time=min(line.time, now)) for line in lines), key=lambda line: line.time)
     write_atomically(folder / JOURNAL, _first(key_id, dropped) + b"".join(_line(key_id, vars(line)) for line in kept), 0o600)
 
 
