@@ -22,7 +22,6 @@ from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, VERI
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import RunReport
-from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.schemes.holding import shares_in
 from keyquorum.terminal.output import console
 
@@ -128,7 +127,7 @@ def refusal(asked: Case, committee: Committee) -> str:
     if asked.to is None:
         return ""
     try:
-        bridge(committee, after(committee, asked.to, committee.folder.parent / "asked"))
+        api.reshare_job(committee, after(committee, asked.to, committee.folder.parent / "asked"))
     except ParameterError as error:
         return str(error)
     return ""
