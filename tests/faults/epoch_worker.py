@@ -67,7 +67,8 @@ def main() -> int:
         if "order" in asked:
             _order(asked)
         else:
-            run_party(Path(asked["folder"]), asked["party"], asked["job"], connect_timeout=6.0, io_timeout=15.0, to=asked["to"])
+            job, names = asked["job"], {"to": asked["to"], "old": asked["old"], "accepted": asked["job"].get("accept_origin")}
+            run_party(Path(asked["folder"]), asked["party"], job, connect_timeout=6.0, io_timeout=15.0, **names)
     except (KeyQuorumError, EngineError, OSError) as error:
         print(f"{type(error).__name__}: {error}")
         return 1

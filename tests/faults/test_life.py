@@ -140,8 +140,9 @@ class Life:
         asked = []
         for index in range(committee.size):
             folder, number = committee.started_by(index)
-            leaves = to is not None and folder != to.folder
-            asked.append({"folder": str(folder), "party": number, "job": job, "to": str(to.folder) if leaves and to is not None else None})
+            leaves = to is None or folder != to.folder
+            other = None if to is None else str(to.folder if leaves else self.committee.folder)
+            asked.append({"folder": str(folder), "party": number, "job": job, "to": other if leaves else None, "old": None if leaves else other})
         return self.processes(kind, asked, kill)
 
     def order(self, name: str, committee: Committee, lost: Sequence[int | str] = (), kill: bool = False) -> None:
@@ -189,7 +190,9 @@ class Life:
         if target is None:
             codes = self.job("refresh", here, api.refresh_shares_job(here), kill)
         else:
-            codes = self.job(f"reshare {here.size} {target.size}", bridge(here, target), api.reshare_job(here, target), kill, target)
+            accepted = "semi-honest" if target.malicious and not here.malicious else None
+            job = api.reshare_job(here, target, accept_origin=accepted)
+            codes = self.job(f"reshare {here.size} {target.size}", bridge(here, target), job, kill, target)
         self.failed.append(self.said)
         if codes.count(0) < len(codes):
             self.cure([here] if target is None else [here, target], codes.index(-signal.SIGKILL) if -signal.SIGKILL in codes else None, give_up)
