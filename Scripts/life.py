@@ -30,6 +30,7 @@ import numpy as np
 from keyquorum import api
 from keyquorum.deploy.tfhe_bridge import bridge, run_bridge
 from keyquorum.model.bridge import bridge_between
+from keyquorum.model.chosen_committees import ADDITIVE_RING, REPLICATED, REPLICATED_RING, VERIFIED_SHAMIR, WITH_MACS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError, KeyQuorumError, PartyError
 from keyquorum.model.plain import Json
@@ -230,9 +231,9 @@ class Life:
 
 def ckks_life(life: Life) -> None:
     """From a committee that follows the protocol to one for malicious parties, which loses two disks, to one where all but one may be malicious, and back."""
-    life.born("rep-field", 3)
+    life.born(REPLICATED, 3)
     life.refreshed()
-    life.passed_on("mal-shamir", 5, "semi-honest")
+    life.passed_on(VERIFIED_SHAMIR, 5, "semi-honest")
     api.epoch_prove(life.now, KEY)
     life.say("the shares fit the public key: tested")
     life.used()
@@ -240,22 +241,22 @@ def ckks_life(life: Life) -> None:
         life.disk_dies(party)
     life.refreshed()
     life.used()
-    life.passed_on("mascot", 2)
+    life.passed_on(WITH_MACS, 2)
     life.used()
-    life.passed_on("rep-field", 3)
+    life.passed_on(REPLICATED, 3)
     life.refreshed()
     life.used()
 
 
 def tfhe_life(life: Life) -> None:
     """Among committees that follow the protocol: those for malicious parties have no decryption of TFHE."""
-    life.born("rep-field", 3)
+    life.born(REPLICATED, 3)
     life.disk_dies(2)
     life.refreshed()
-    life.passed_on("semi2k", 2)
+    life.passed_on(ADDITIVE_RING, 2)
     life.refreshed()
     life.used()
-    life.passed_on("ring", 3)
+    life.passed_on(REPLICATED_RING, 3)
     life.refreshed()
     life.used()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from keyquorum.model.committee import Committee, CommitteeShape
 from keyquorum.model.domains import Domain
@@ -116,7 +115,7 @@ def holding_of(key_folder: Path, info: KeyInfo) -> Holding:
     return held
 
 
-def held_flags(info: KeyInfo, held: Holding) -> dict[str, Any]:
+def held_flags(info: KeyInfo, held: Holding) -> Json:
     """The fields of metadata that say how the shares were made, as they are true of this holding."""
     return {name: name in held.flags for name in MADE if hasattr(info, name)}
 
