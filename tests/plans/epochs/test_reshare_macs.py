@@ -32,8 +32,7 @@ from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_held_key, load_key, load_shares
 
-from tests.plans.corrupted import Other
-from tests.plans.epochs.test_transfer import attacked, flipped, record_of
+from tests.plans.epochs.test_transfer import attacked, record_of, states_another
 from tests.plans.test_own_primes import created
 from tests.plans.test_refresh import public_files, with_keys
 from tests.schemes import test_tfhe
@@ -298,28 +297,6 @@ def test_an_old_member_that_states_another_opening(tmp_path: Path) -> None:
     new, truth = api.init_after(tmp_path / "new", old, protocol="mal-rep-ring", parties=3), truths(old)
     said = "party 0 of committee and party 1 of committee state that they opened different values"
     refused(old, new, truth, said, EpochError, session=states_another(1))
-
-
-def states_another(at: int) -> Callable[[Any], Any]:
-    """What party ``at`` sends to all parties after the toss of 32 bytes is something else."""
-
-    def session(raw: Any) -> Any:
-        if raw.party != at:
-            return raw
-        tossed = list[bool]()
-
-        def toss(count: int) -> bytes:
-            found: bytes = raw.toss(count)
-            if count == 32:
-                tossed.append(True)
-            return found
-
-        def send(party: int, data: bytes) -> None:
-            raw.send(party, flipped(data) if tossed else data)
-
-        return Other(raw, toss=toss, send=send)
-
-    return session
 
 
 # -- what is refused, and what is known ------------------------------------------------------------------------------------

@@ -287,12 +287,12 @@ def test_a_member_that_states_something_else(tmp_path: Path, shape: tuple[str, i
     """An old or a new one, to one honest new member or all: those that see it refuse, so that nobody commits."""
     old = with_keys(tmp_path, *shape, ["lwe53-p16"])
     new, truth = api.init_after(tmp_path / "new", old, protocol=to[0], parties=to[1]), secrets_of(old)
-    attacked(old, new, _states_another(at)).found(said, EpochError)
+    attacked(old, new, states_another(at)).found(said, EpochError)
     assert secrets_of(old) == truth
 
 
-def _states_another(at: int) -> Callable[[Any], Any]:
-    """What party ``at`` sends after the toss of 32 bytes is something else."""
+def states_another(at: int) -> Callable[[Any], Any]:
+    """What party ``at`` sends to all parties after the toss of 32 bytes is something else."""
 
     def session(raw: Any) -> Any:
         if raw.party != at:

@@ -80,6 +80,9 @@ class MacGroup:
         values, drawn = _lowest(shares.file.words, width), _uniform(domain, rows)
         try:
             shares.run(sum_inputs(contributors=self._committee.size, size=rows), private=drawn)
+        except BaseException:
+            wipe_bytes(values)
+            raise
         finally:
             wipe(drawn)
         masks = shares.tail(rows * width)

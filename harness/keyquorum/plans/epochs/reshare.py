@@ -2,7 +2,7 @@
 
 1. Every party checks alone what it can. The old members state a hash of keys, holdings and epoch, and their counts; all state the same keys. The new members get metadata and refuse keys that they cannot hold.
 2. All toss the name of the epoch, and compare the record of the change. Nothing of a share was sent so far.
-3. Dealers, some or all of the old members, deal their summands to the new ones (``Source/mpc/src/resharing.rs``). These write shares, public files and counts, and read them back.
+3. Dealers, some or all of the old members, deal their summands to the new ones (``Source/mpc/src/resharing.rs``). These write shares, public files and counts, and read them back; shares with MACs after step 4.
 4. All compare that this is done. Where members of one of the committees may be malicious, the new members check what they got (:class:`.Transfer`).
 5. The old members store the record, the new ones vote and commit, and all hear it (:class:`.Change`). Then the old members erase their shares.
 
