@@ -16,6 +16,7 @@ from keyquorum import api
 from keyquorum.cli import main
 from keyquorum.model.errors import AuditError
 from keyquorum.parties.audit import chain as audit_chain
+from keyquorum.parties.audit import log as audit_log
 from keyquorum.parties.audit import verify as audit_verify
 from keyquorum.parties.audit.chain import HEAD, Head, Signer, chained, read_line
 from keyquorum.parties.audit.log import AuditLog
@@ -164,15 +165,41 @@ def test_audit_chain_ablated_head(path: Path, monkeypatch: pytest.MonkeyPatch) -
         verify([path], fingerprint_beside(path), [chain])
 
 
-def test_lines_after_the_last_signed_one_are_not_signed_yet(path: Path, made: Any) -> None:
-    """A write was cut off in the middle: of three lines the signature is in the last."""
-    found = verify([path])
-    data, _, _ = chained([{"party": 0, "n": n} for n in range(3)], found.head, Signer(made.identity_path(0)), False)
-    path.write_bytes(path.read_bytes() + b"".join(data.splitlines(keepends=True)[:2]))
+def appended(path: Path, number: int) -> None:
+    """Somebody who may write the log, but has not the party's key, goes on with its chain. So does a write that was cut off in the middle."""
+    data, _, _ = chained([{"party": 0, "forged": n} for n in range(number)], verify([path]).head, None, False)
+    path.write_bytes(path.read_bytes() + data)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_audit_chain_blocked_unsigned_lines(path: Path, made: Any, goes_on: bool) -> None:
+    """Lines behind the last signed one are no lines: a party that starts takes them off, does not read them, and never signs them."""
+    appended(path, 2)
     found = verify([path], fingerprint_beside(path))
     assert (found.head.number, found.unsigned) == (LINES + 2, 2)
+    log = AuditLog(path, {"party": 0}, signer=Signer(made.identity_path(0)), goes_on=goes_on)
+    assert not any("forged" in entry for entry in log.entries_from(0))
+    log.write({"result": "answered"})
+    log.close()
+    found = verify([path], fingerprint_beside(path))
+    assert (found.head.number, found.unsigned) == (LINES + 1, 0) and b"forged" not in path.read_bytes()
+
+
+def test_audit_chain_ablated_unsigned_lines(path: Path, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above, by a party that goes on from the last line whether it is signed or not: it signs what was appended."""
+    appended(path, 2)
+    monkeypatch.setattr(audit_log, "last_line", lambda read, size, signed: audit_chain.last_line(read, size))
     write(made, path, 1)
-    assert verify([path], fingerprint_beside(path)).unsigned == 0, "the next signature is of all lines before it"
+    found = verify([path], fingerprint_beside(path))
+    assert (found.head.number, found.unsigned) == (LINES + 3, 0) and b"forged" in path.read_bytes()
+
+
+def test_a_forged_head_is_not_believed(path: Path, made: Any) -> None:
+    """It would have the party go on from a number far away, as if lines had been taken out."""
+    head = path.with_name(path.name + HEAD)
+    head.write_bytes(audit_chain.write_head(path, Head(1 << 62, "ab" * 32), "cd" * 64))
+    write(made, path, 1)
+    assert verify([path], fingerprint_beside(path)).head.number == LINES + 1
 
 
 def test_the_chain_goes_on_in_a_new_file(made: Any, path: Path) -> None:

@@ -122,14 +122,15 @@ def read_head(log: Path) -> tuple[Head, str] | None:
         return None
 
 
-def last_line(read: Callable[[int, int], bytes], size: int) -> tuple[int, Line | None]:
-    """The end of the last whole line in a file of ``size`` bytes, and its last line of a chain. ``read``: (position, bytes) to the bytes there."""
+def last_line(read: Callable[[int, int], bytes], size: int, signed: bool = False) -> tuple[int, Line | None]:
+    """The end of the last whole line in a file of ``size`` bytes, and its last line of a chain. ``read``: (position, bytes) to the bytes there. ``signed``: the last line with a signature, and its end: as every write ends with
+    one, what follows was cut off, or is not of the party. Without such a line the whole file is kept."""
     end = 0
     for at, data in _backwards(read, size):
         end = end or at + len(data)
         line = read_line(data)
-        if line is not None:
-            return end, line
+        if line is not None and (line.signature or not signed):
+            return (at + len(data) if signed else end), line
     return end, None
 
 

@@ -8,7 +8,7 @@ requests are refused. So a line may say ``answered`` where the disk failed after
 line.
 
 Lines are chained by hashes, and signed (:mod:`.chain`). Those of requests that are answered at the same time are written together, with one sync and one signature. What a full disk or a crash cut
-off is no line, and nothing was answered for it: it is taken off again. After a time without the log a line says so.
+off is no line, and nothing was answered for it: it is taken off again, like lines that somebody appended behind the last signed one. After a time without the log a line says so.
 
 Several processes may write: a daemon, and an order about epochs. Each holds a lock on the file with the head (``LOG.head``) while it writes, and first goes on from what the others wrote, as far as it is chained to what this one
 knows and the party signed it.
@@ -70,8 +70,7 @@ class AuditLog:
         """Bytes of the file up to the end of the last line that is on the disk."""
         self._descriptor = -1
         self._descriptor = self._opened()
-        found = read_head(path)
-        self._resume(Head() if found is None else found[0])
+        self._resume(self._noted())
 
     def _opened(self) -> int:
         try:
@@ -107,7 +106,7 @@ class AuditLog:
         """Finds the end of the chain in the open file: after a start, and after a new file was begun. ``least``: the chain has come so far already; lines before that are
         missing in this file, or are in the one before it."""
         size = os.fstat(self._descriptor).st_size
-        self._length, line = last_line(lambda at, count: os.pread(self._descriptor, count, at), size)
+        self._length, line = last_line(lambda at, count: os.pread(self._descriptor, count, at), size, self._signer is not None)
         self._head = least if line is None or line.number + 1 < least.number else Head(line.number + 1, line.chain)
         self._begins = not self._goes_on or line is None or line.chain != self._head.chain
 
@@ -123,8 +122,7 @@ class AuditLog:
 
     def entries_from(self, number: int) -> Iterator[Json]:
         """Entries of the lines in the open file that have this number or a later one, the last one first. Raises OSError."""
-        size = os.fstat(self._descriptor).st_size
-        return (line.entry for line in lines_from(lambda at, count: os.pread(self._descriptor, count, at), size, number))
+        return (line.entry for line in lines_from(lambda at, count: os.pread(self._descriptor, count, at), self._length, number))
 
     def require(self) -> None:
         """Raises AuditError while the log cannot be written; called before any work is done for a request."""
@@ -246,8 +244,8 @@ class AuditLog:
                 os.ftruncate(self._descriptor, self._length)
             except PermissionError:  # a file that may only grow
                 if os.pread(self._descriptor, 1, size - 1) != b"\n":
-                    os.write(self._descriptor, b"\n")
-                self._resume(self._head)
+                    size += os.write(self._descriptor, b"\n")
+                self._length, self._begins = size, True
         elif size < self._length:  # copied away, and cut
             self._resume(self._head)
 
