@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import pytest
 from keyquorum import api
 from keyquorum.fhe.lwe import TFHE_SETS
 from keyquorum.model.committee import Committee
-from keyquorum.model.epoch import NAME_DIGITS
+from keyquorum.model.epoch import NAME_DIGITS, Stage
 from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json
 from keyquorum.parties.epochs import Change, Record, committee_json
 from keyquorum.parties.epochs import change as change_module
 from keyquorum.parties.epochs import record as record_module
+from keyquorum.parties.epochs.statements import signed
 from keyquorum.parties.jobs import check_alone
 from keyquorum.plans.epochs.orders import status
 from keyquorum.plans.epochs.refresh import held_keys
@@ -103,6 +105,34 @@ def test_a_crash_before_the_first_line_is_no_lost_journal(tmp_path: Path) -> Non
         leave(old, api.init_after(tmp_path / "new", old))
     assert passed == ["epoch/recorded"] and list(old.party_folder(0).glob("epochs/*.json"))
     assert load_key_as(old, old.key_folder(0, "key")) and Change.recent(old, 0) == [] and status(old, 0)["unfinished"] is None
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["dropped", "ablated"])
+def test_a_new_member_that_went_back_for_good_keeps_no_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """A corrupt new member votes towards one other alone, and refuses towards all others. The one goes back, and its share, of the epoch that never was, must not outlive the refreshes of the old committee."""
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    new = api.init_after(tmp_path / "new", old)
+    record = leave(old, new)
+    joined = [Change.propose(new, party, record) for party in range(3)]
+    for change in joined:
+        (change.folder("key") / "share-0.kqs").write_bytes(b"new share")
+        change.vote()
+    share = new.key_folder(0, "key") / f"shares-{record.name}" / "share-0.kqs"
+    for other in joined[1:]:
+        joined[0].hear(other.show())
+    assert joined[0].advance() == Stage.COMMITTED
+    said = signed(record, new.identity_path(2), Stage.REFUSED, ())
+    lie = json.dumps({"epoch": record.name, "statements": [said.to_json()]}).encode()
+    joined[1].hear(lie)
+    assert joined[1].advance() == Stage.GIVEN_UP
+    if ablated:
+        monkeypatch.setattr(Change, "_drop", lambda self: None)
+    with pytest.raises(EpochError, match="signed both"):
+        joined[0].hear(lie)
+    assert joined[0].advance() == Stage.GONE_BACK and not joined[0].settled and share.exists()
+    joined[0].hear(joined[1].show())
+    assert joined[0].advance() == Stage.GONE_BACK and joined[0].settled
+    assert share.exists() == ablated
 
 
 def test_a_destroyed_new_committee_is_given_up(tmp_path: Path) -> None:

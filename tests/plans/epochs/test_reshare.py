@@ -236,6 +236,19 @@ def test_evaluations_of_the_last_hour_go_with_the_keys(tmp_path: Path) -> None:
         assert count.refusal(bob, "request9", 9) is None and count.refusal(alice, "request2", 0) is not None
 
 
+def test_evaluations_are_more_than_a_control_message(tmp_path: Path) -> None:
+    """A receiver that asks often does not hold a resharing up: what members state has no such length."""
+    from keyquorum.schemes.prf.evaluations import Counted, read_journal, start_evaluations
+
+    old, now = with_keys(tmp_path, "rep-field", 3, ["prf-aes128"]), time.time()
+    info = load_key(old.key_folder(0, "key"))
+    lines = [Counted(now - 60, "a1" * 32, f"request{number:024}", 1) for number in range(9000)]
+    for party in range(3):
+        start_evaluations(old.key_folder(party, "key"), info.key_id, 9000, lines)
+    reshared(old, new := api.init_after(tmp_path / "new", old))
+    assert len(read_journal(new.key_folder(1, "key") / "evaluations.journal", info.key_id).lines) == 9000
+
+
 def test_lines_that_where_members_may_lie_one_has_alone(tmp_path: Path) -> None:
     """They do not count there; and what is no line is refused."""
     from keyquorum.plans.epochs.counts import agreed_recent

@@ -36,7 +36,7 @@ from keyquorum.serve.kinds import Own, Service
 
 from tests.commands import command
 from tests.plans.corrupted import Ends, Other, ends_of
-from tests.plans.epochs.test_prove import committee_with, proven
+from tests.plans.epochs.test_prove import committee_with, proven, with_scheme
 from tests.plans.test_own_primes import created
 from tests.plans.test_refresh import public_files, refreshed, run, with_keys
 from tests.schemes import test_tfhe
@@ -454,6 +454,32 @@ def test_a_member_alone_does_not_say_that_keys_are_right(tmp_path: Path) -> None
     for assumed, correct in (([False] * 3, True), ([True, False, False], True), ([True, True, False], False)):
         said = [json.dumps({"key": {"counts": counts, "recent": [], "beside": {}, "assumed": each}}).encode() for each in assumed]
         assert stated.agreed(bridge(old, new), infos, [*said, b"", b"", b""])["key"].correct == correct
+
+
+def test_a_member_alone_does_not_take_it_from_keys_with_macs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There all must say so, and honest ones say the same: another word ends the resharing. Without the check one liar has the key marked as assumed for ever."""
+    old, new = with_keys(tmp_path, "spdz2k", 2, ["lwe64-p2"]), api.init(tmp_path / "new", 3, "mal-shamir")
+    infos, counts = {"key": load_key(old.key_folder(0, "key"))}, {"decryptions": 0, "refusals": 0, "proofs": 0, "evaluations": 0}
+    said = [json.dumps({"key": {"counts": counts, "recent": [], "beside": {}, "assumed": each}}).encode() for each in (False, True)]
+    with pytest.raises(EpochError, match=r"party 1 of committee says that nothing shows its shares to be right, and party 0 of committee that"):
+        stated.agreed(bridge(old, new), infos, [*said, b"", b"", b""])
+    monkeypatch.setattr(stated, "_refuse_alone", lambda *_: None)
+    assert not stated.agreed(bridge(old, new), infos, [*said, b"", b"", b""])["key"].correct
+
+
+def test_one_integer_modulo_all_primes_stays_known(tmp_path: Path) -> None:
+    """Of a key of CKKS that a committee which verifies products made: after a refresh, and at every later committee that got it right. After a semi-honest one it is not."""
+    maker = with_keys(tmp_path, "mal-shamir", 3, [with_scheme("ckks")])
+    reshared(maker, first := api.init_after(tmp_path / "first", maker))
+    refreshed(first)
+    reshared(first, second := api.init_after(tmp_path / "second", first))
+    assert [record_of(each).keys["key"]["flags"] for each in (first, second)] == [["lift_tested", "correct"]] * 2
+    refreshed(second)
+    reshared(second, third := api.init_after(tmp_path / "third", second, protocol="mal-rep-field", parties=3))
+    assert record_of(third).keys["key"]["flags"] == ["lift_tested", "correct"]
+    reshared(third, fourth := api.init_after(tmp_path / "fourth", third, protocol="rep-field", parties=3))
+    reshared(fourth, fifth := api.init_after(tmp_path / "fifth", fourth, protocol="mal-shamir", parties=3))
+    assert record_of(fifth).keys["key"]["flags"] == []
 
 
 # -- origins ---------------------------------------------------------------------------------------------------------------

@@ -281,7 +281,9 @@ class Change:
         while True:
             after = rules.decide(self.record.roles, self.me, self.standing, self._statements.seen)
             if after == self.standing:
-                return self.standing.stage
+                if self.joins and after.stage == Stage.GONE_BACK and self.settled:
+                    self._drop()  # nobody comes forward any more: beside the shares that the old committee keeps these would be an epoch without end
+                return after.stage
             if after.stage == Stage.COMMITTED:
                 self._commit()
             if after.stage in (Stage.THAWED, Stage.COMMITTED):

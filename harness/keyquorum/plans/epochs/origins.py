@@ -44,12 +44,13 @@ def check_origin(old: Committee, new: Committee, accepted: str | None) -> None:
 
 def made_flags(info: KeyInfo, before: Json, origin: Sequence[str], vectors: Sequence[SecretVector], correct: bool) -> tuple[str, ...]:
     """Flags of a new holding of these vectors. ``before``: how the old committee holds it, whose origin is ``origin``; ``correct``: whether the shares are known to be those of the key. The secret of a key of CKKS is the same integer modulo all
-    primes if the old committee knew this: it verifies products and made the key, has tested its shares against the public key, or got them with this flag."""
+    primes if the old committee knew this: it verifies products and made the key, has tested its shares against the public key, got them with this flag, or got them right from one that verifies products and made the key."""
     ring = (RING_SECRET,) if RING_SECRET in before["flags"] and len(vectors) == len(before["vectors"]) else ()
     if not correct:
         return ring
     tested = CORRECT not in before["flags"] and any(text.endswith(SEMI_HONEST) for text in origin[:-1])
     one = LIFT_TESTED in before["flags"] or (not PROTOCOLS[before["protocol"]].macs and (not before["epoch"] or tested))
+    one |= CORRECT in before["flags"] and PROTOCOLS[info.protocol].verifies_products
     return (*ring, LIFT_TESTED, CORRECT) if one and info.parameters.scheme == "ckks" else (*ring, CORRECT)
 
 

@@ -57,8 +57,18 @@ def agreed(between: Bridge, infos: Mapping[str, KeyInfo], said: Sequence[bytes],
         beside = _agreed_files(between, name, [parsed[party][name]["beside"] for party in between.olds])
         recent = agreed_recent(old, info, {number: parsed[party][name]["recent"] for party, number in enumerate(numbers)})
         shown = sum(not parsed[party][name]["assumed"] for party in between.olds)
+        if old.threshold == old.size - 1 and old.malicious and 0 < shown < len(parsed):
+            _refuse_alone(between, name, [parsed[party][name]["assumed"] for party in between.olds])
         found[name] = Stated(counts, recent, beside, known and old.malicious and shown > old.threshold)
     return found
+
+
+def _refuse_alone(between: Bridge, key: str, assumed: Sequence[bool]) -> None:
+    """Members that are right if one is: their records of the key's origin are the same. So who says something else would take the mark from it for ever. Raises EpochError."""
+    yes, no = between.title(assumed.index(True)), between.title(assumed.index(False))
+    raise EpochError(
+        f"key {key}: {yes} says that nothing shows its shares to be right, and {no} that something does: keyquorum doctor at both; nothing was passed on"
+    )
 
 
 def _parsed(title: str, content: bytes, infos: Mapping[str, KeyInfo]) -> Json:
