@@ -49,7 +49,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "harness/keyquorum/programs/header.py": ({"ring"}, "a kind of domain: a word of `needs`"),
 }
 """Quoted names outside the table that are no protocols, or are data: file, names, reason."""
-TABLE = "Source/mpc/src/protocol/"
+TABLE = "Source/protocols/src/"
 """Descriptors, each beside its implementation."""
 
 

@@ -48,7 +48,7 @@ def rust(name: str, text: str) -> str:
 
 def test_formats_have_the_constants_of_the_code() -> None:
     source = ROOT / "Source"
-    frame, hello, store = ((source / p).read_text() for p in ("net/src/frame.rs", "net/src/hello.rs", "mpc/src/store.rs"))
+    frame, hello, store = ((source / p).read_text() for p in ("net/src/frame.rs", "net/src/hello.rs", "core/src/store.rs"))
     for number, name in enumerate(("DataLast", "DataMore", "Hello", "Abort", "Close")):
         assert f"{name} = {number}," in frame and f"| {number} | {name} |" in FORMATS
     assert rust("MAX_FRAME", frame) == "1 << 20" and "2^20 − 5" in FORMATS
@@ -60,12 +60,12 @@ def test_formats_have_the_constants_of_the_code() -> None:
         rust("MAGIC", store) == 'b"KQSHARE\\0"'
         and f"| version | `u32` | {rust('FIRST_VERSION', store)} in epoch 0; {rust('EPOCH_VERSION', store)} in later epochs" in FORMATS
     )
-    assert rust("PRSS_SUBSETS", (source / "mpc/src/protocol/shamir/prss.rs").read_text()) == str(MOST_SETS)
+    assert rust("PRSS_SUBSETS", (source / "protocols/src/shamir/prss.rs").read_text()) == str(MOST_SETS)
     assert all(f"`{magic.decode()}`" in FORMATS for magic in (MAGIC, PUBLIC_MAGIC))
 
 
 def test_formats_name_all_fields_of_headers() -> None:
-    text = (ROOT / "Source" / "mpc" / "src" / "store.rs").read_text()
+    text = (ROOT / "Source" / "core" / "src" / "store.rs").read_text()
     fields = re.findall(r"    pub (\w+): ", text.split("pub struct ShareHeader")[1].split("}")[0])
     row = next(line for line in FORMATS.splitlines() if line.startswith("| header | JSON | `protocol`"))
     assert fields and all(f"`{field}`" in row for field in fields)

@@ -9,9 +9,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use keyquorum_mpc::protocol::authenticated::binary::PARTS;
 use keyquorum_mpc::{EngineError, Session, Share, Standalone};
 use keyquorum_net::local_mesh;
+use keyquorum_protocols::authenticated::binary::PARTS;
 
 #[derive(Clone, Copy)]
 enum What {

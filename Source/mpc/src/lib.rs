@@ -31,69 +31,57 @@
 //! }
 //! ```
 //!
+//! Two crates are below: `keyquorum_core` (shares, errors, rounds and tasks, descriptors, MAC key state, share files) and [`keyquorum_protocols`].
 //! Modules import downwards, and `tests/test_rust_imports.py` refuses a circle. From below:
 //!
-//! * `value` (shares and clear values), `error`, `round` (one exchange), `task` (the halves of rounds), `adversary`;
-//! * `descriptor` (properties of a protocol), `refusal` (engines that do not exist);
-//! * `mac_key` (the state of a MAC key), `guard` (whether a session may go on), `budget` (the probability of failure);
-//! * `protocol/*` (one file a protocol; the traits [`protocol::Party`] and [`protocol::Protocol`]);
 //! * `session` (set-up between parties, oblivious transfer), `subgroup` (sessions among some of them), `graph` (the scheduler);
 //! * `circuit` (Boolean circuits, planned), `select` (shapes of vectors), `engine` (operations), `ops` (their implementation, for every protocol);
 //! * `opening` (what a session gives to a protocol), `table` (the protocols), `engines` (the parties compare what they ask for);
-//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `recovery` (of a lost share), `resharing` (to another committee), `transfer` (its check among malicious members), `store` (share files), `standalone` (bits alone).
+//! * `recording` (programs, recorded and played), `joint` (numbers that several domains need), `handover` (shares of zero), `recovery` (of a lost share), `resharing` (to another committee), `transfer` (its check among malicious members), `standalone` (bits alone);
+//! * `tests` (protocols in sessions: honest runs, and attacks).
 
-mod adversary;
-pub mod budget;
-mod bytes;
 mod circuit;
-pub mod descriptor;
 mod engine;
 mod engines;
-pub mod error;
 mod graph;
-mod guard;
 mod handover;
 #[cfg(test)]
 mod intercept;
 mod joint;
-pub mod mac_key;
 mod opening;
 mod ops;
-pub mod protocol;
 pub mod recording;
 mod recovery;
-mod refusal;
 mod resharing;
-mod round;
 mod select;
 mod session;
 mod standalone;
-pub mod store;
 mod subgroup;
 mod table;
-mod task;
+#[cfg(test)]
+mod tests;
 pub mod transfer;
-mod value;
+
+// The floors below, under the names of their modules.
+#[cfg(test)]
+use keyquorum_core::long_tests;
+use keyquorum_core::{adversary, descriptor, error, guard, refusal, round, task, value};
+use keyquorum_protocols as protocol;
 
 pub use circuit::{BitCircuit, Gate};
-pub use descriptor::Descriptor;
 pub use engine::{ClearOp, Engine, Operands, Operation};
-pub use error::{Check, EngineError};
 pub use graph::{EngineStats, Handle};
 pub use handover::ZeroShares;
 pub use joint::{JointDistribution, JointIntegers, joint_summands};
+pub use keyquorum_core::descriptor::Descriptor;
+pub use keyquorum_core::error::{Check, EngineError};
+pub use keyquorum_core::refusal::Refusal;
+pub use keyquorum_core::value::{Kind, Share, Value};
+pub use keyquorum_core::{budget, mac_key, store};
 pub use keyquorum_ot::BaseOt;
-pub use protocol::{Openings, Preprocessed};
+pub use keyquorum_protocols::{Openings, Preprocessed};
 pub use recovery::Recovery;
-pub use refusal::Refusal;
 pub use resharing::{Dealer, Dealt, Members};
 pub use session::{EngineOptions, Session, SessionStats};
 pub use standalone::Standalone;
 pub use table::{named, protocols};
-pub use value::{Kind, Share, Value};
-
-/// Whether tests run with all their cases: `KEYQUORUM_LONG=1`.
-#[cfg(test)]
-fn long_tests() -> bool {
-    std::env::var("KEYQUORUM_LONG").as_deref() == Ok("1")
-}

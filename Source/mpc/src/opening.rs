@@ -10,10 +10,9 @@ use crate::descriptor::Descriptor;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::ops::Computation;
-use crate::protocol::opening::Opening;
-use crate::protocol::verified::Unsettled;
 use crate::protocol::{
-    Arithmetic, Authenticated, Channel, Openings, Origin, Protocol, SubsetStream,
+    Arithmetic, Authenticated, Channel, Opening, Openings, Origin, Protocol, SubsetStream,
+    Unsettled,
 };
 use crate::session::{EngineOptions, Session};
 

@@ -108,7 +108,7 @@ def _session(candidate: Candidate) -> Report:
 
 
 CHECKS_BYTES = 64 << 13
-"""Size of a file of MAC checks: slots of 8 KiB (``Source/mpc/src/mac_key/checks.rs``)."""
+"""Size of a file of MAC checks: slots of 8 KiB (``Source/core/src/mac_key/checks.rs``)."""
 
 
 def _checks(candidate: Candidate) -> Report:

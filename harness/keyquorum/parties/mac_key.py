@@ -2,7 +2,7 @@
 
 Shares of one session can be used in another one only under the same key. A failed MAC check reveals the error times the key, so afterwards the
 other parties may know the key: it is *burned*. The engine marks a burned key in a file beside it, and notes there which checks are open
-(``Source/mpc/src/mac_key.rs``). A check that was cut off is finished by the next session of all parties. Shares under a burned key are refused here; the
+(``Source/core/src/mac_key.rs``). A check that was cut off is finished by the next session of all parties. Shares under a burned key are refused here; the
 remedy is a new committee, with new keys or those that keyquorum reshare passes on without MACs. One session at a time may use a key: a second one is refused.
 """
 

@@ -1,7 +1,7 @@
 """The durable record of a served party: where its protocols verify products, sessions that broke off, and a check that failed; with MACs, challenges that were cut off.
 
 Where products are verified every session is another try for whoever cheats. So a session is on the disk before the party connects, and is taken off again only when this party itself ends it, with no batch
-running. A failed check leaves a mark. With MACs an attempt is a challenge that was cut off, which the engine counts beside the MAC key (``Source/mpc/src/mac_key.rs``); too many burn the key, and all that was
+running. A failed check leaves a mark. With MACs an attempt is a challenge that was cut off, which the engine counts beside the MAC key (``Source/core/src/mac_key.rs``); too many burn the key, and all that was
 made under it. Parties connect again by themselves, so whoever cuts a link at the right times would burn it unseen: a party stops long before.
 
 While the mark stands, or the count is at its limit, the party does not serve, however often it is started. The operator removes the file: nothing else does.

@@ -1,11 +1,11 @@
-"""Terms of statistical budgets that plans share (``Source/mpc/src/budget.rs``, docs/pages/budget.md)."""
+"""Terms of statistical budgets that plans share (``Source/core/src/budget.rs``, docs/pages/budget.md)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 LIFT_VARIANCE = 10.5
-"""Of the values for which the engine states the distance of a lift (``VARIANCE`` in ``Source/mpc/src/budget.rs``)."""
+"""Of the values for which the engine states the distance of a lift (``VARIANCE`` in ``Source/core/src/budget.rs``)."""
 PRODUCT_STRING_BITS = 122
 """Bits of a string of which the residue is a pad of an additive product (``Source/ot/src/product.rs``)."""
 

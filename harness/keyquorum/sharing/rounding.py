@@ -103,7 +103,7 @@ def _carry(kind: Kind, group: RoundingGroup, ring: Shares, field: Shares, length
     Against a corrupted party: each summand of a phase is held by two parties with replicated shares, one of whom is honest, and both scale and split
     it alike. So the honest parties hold shares of the low parts of one z modulo 2^k, and of its high parts modulo t, and the two belong to the same
     phase. The random bits are then joint integers, and no party inputs anything. Products and openings are checked before anything is opened that
-    depends on them, and the receiver compares two copies of the summand that it lacks (``Source/mpc/src/protocol/verified``). Members that input the
+    depends on them, and the receiver compares two copies of the summand that it lacks (``Source/protocols/src/verified``). Members that input the
     random bits could input other ones in each domain: such committees are semi-honest."""
     summands, size = group.summands, field.length
     with kind.rounding_bits(group, size, (summands - 1).bit_length()) as bits:

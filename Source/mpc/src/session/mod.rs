@@ -22,8 +22,7 @@ use self::streams::{MacLinks, derive};
 use crate::adversary::{Corruption, Omitting, honest};
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
-use crate::protocol::Openings;
-use crate::protocol::verified::Unsettled;
+use crate::protocol::{Openings, Unsettled};
 use crate::value::zip;
 
 type Seed = Zeroizing<[u8; 32]>;

@@ -21,7 +21,7 @@ use super::Session;
 use crate::error::{Check, EngineError, Result};
 use crate::mac_key::MOST_CUT_OFFS;
 use crate::mac_key::checks::{Commitment, Record};
-use crate::protocol::authenticated::binary::verify::commitment;
+use crate::protocol::authenticated::binary::commitment;
 use crate::value::zip;
 
 const HASH: usize = 32;

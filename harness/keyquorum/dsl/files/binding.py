@@ -14,7 +14,7 @@ a program ends        shares are written    written under a new name, if    shar
 in the next epoch     nothing               a hash of name and epoch        shares with MACs stay in their epoch
 ====================  ====================  ==============================  =======================================
 
-The descriptor of a protocol says which it is (:attr:`.Protocol.origin`), and its engine refuses another one (``Source/mpc/src/protocol/stored.rs``).
+The descriptor of a protocol says which it is (:attr:`.Protocol.origin`), and its engine refuses another one (``Source/protocols/src/stored.rs``).
 """
 
 from __future__ import annotations

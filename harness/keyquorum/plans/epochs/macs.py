@@ -8,7 +8,7 @@
 *Correctness.* What is summed up has MACs before anybody tosses: x + d for the secret x, whatever members dealt or input, with d fixed. The opened combinations are those of x + d, or the check of MACs fails. One honest
 old member states only what its own check passed. So the transfer check sees d != 0 as it does without MACs (``Source/mpc/src/transfer.rs``), in every domain for itself.
 *Privacy.* An honest member's input is under a mask that it alone knows. Combinations are uniform, since the numbers of an honest old member are. Modulo 2^64 they are opened under masks of what is above 2^64
-(``Source/mpc/src/protocol/authenticated/openings.rs``), so carries of summands stay hidden.
+(``Source/protocols/src/authenticated/openings.rs``), so carries of summands stay hidden.
 *Burned keys.* An old committee with a burned MAC key can pass its keys on without MACs, if this is accepted: values of shares were never opened. Then its members pass on and state what they like, as in a
 semi-honest committee.
 *MAC keys.* A check that fails burns the key of the committee whose check it is, and one that is cut off counts as always (:mod:`keyquorum.parties.mac_key`).

@@ -42,7 +42,7 @@ from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
 
 MOST_SETS = 130
-"""Sets of n − t + 1 members of Shamir's sharing that have seeds in common, at most (``Source/mpc/src/protocol/shamir/prss.rs``)."""
+"""Sets of n − t + 1 members of Shamir's sharing that have seeds in common, at most (``Source/protocols/src/shamir/prss.rs``)."""
 MOST_SHOWN = 1 << 20
 """Bytes of the statements that a party shows of a change."""
 Held = Mapping[str, tuple[KeyInfo, Holding]]

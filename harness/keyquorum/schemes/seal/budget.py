@@ -3,7 +3,7 @@
 The life of a key is its generation, and everything that its committee does under the MAC key of the time: attempts end with the MAC key, whatever the number of
 keys. Honest leaks are added up for one FHE key; pads of MACs and products that the committee makes for other keys are theirs.
 
-The terms and their argument are in ``Source/mpc/src/budget.rs``; the numbers in docs/pages/budget.md.
+The terms and their argument are in ``Source/core/src/budget.rs``; the numbers in docs/pages/budget.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Memory and disk of the generation of a key for SEAL.
 
-Correlated randomness comes in batches of bounded size (Source/mpc/src/protocol/additive/preprocessing.rs), noise and lifted values in chunks: only the key
+Correlated randomness comes in batches of bounded size (Source/protocols/src/additive/preprocessing.rs), noise and lifted values in chunks: only the key
 itself grows with what is asked for.
 """
 

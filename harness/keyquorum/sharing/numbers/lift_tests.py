@@ -18,7 +18,7 @@ inverted, so zero divisors modulo 2^k do no harm. Two other domains need no test
 The result is exact. There is no slack, unlike with proofs that a number is short: the parts of r themselves are not proven, only what depends on them.
 
 **What tests reveal.** v is a sum of small values under the masks of all parties. An honest party's mask is the sum of four uniform numbers; the distance from independence of all tests of a key
-is in its budget (``Source/mpc/src/budget.rs``, `lift_tests`). Whether a test fails depends on v and on what corrupted parties chose: as c and v are opened, they know every
+is in its budget (``Source/core/src/budget.rs``, `lift_tests`). Whether a test fails depends on v and on what corrupted parties chose: as c and v are opened, they know every
 difference that they made. So a failure says no more than the openings.
 
 **Aborts.** Who sees the seed first, and does not like it, could break off and try again. So from the toss on a session that ends burns the MAC key, like one that ends in cut and choose, and so does a

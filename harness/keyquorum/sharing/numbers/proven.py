@@ -40,7 +40,7 @@ WORD = 8
 PACKED_WORDS = 49
 """Words of 64 bits with MACs."""
 BATCHES = 110 * MB
-"""Batches of products with MACs, of elements and of bits (Source/mpc/src/protocol/authenticated/preprocessing.rs)."""
+"""Batches of products with MACs, of elements and of bits (Source/protocols/src/authenticated/preprocessing.rs)."""
 
 
 class ProvenNumbers(PrivateNumbers):

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::adversary::{Adversary, Site, honest};
 use crate::mac_key::checks::{Checks, Record, Sums};
-use crate::protocol::authenticated::binary::verify::commitment;
+use crate::protocol::authenticated::binary::commitment;
 
 const HONEST: [usize; 2] = [0, 2];
 const NONCE: usize = 32;

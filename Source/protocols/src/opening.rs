@@ -1,0 +1,97 @@
+//! What a protocol is given when an engine is opened: the protocol that all parties agreed on, and streams and links of this engine alone.
+//!
+//! The session implements it (`opening.rs` of `mpc`), so that protocols know neither sessions nor engines.
+
+use std::sync::Arc;
+
+use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq, Zq128};
+use keyquorum_ot::Security;
+
+use super::verified::Unsettled;
+use super::{Arithmetic, Authenticated, Channel, Openings, Protocol, SubsetStream};
+use crate::adversary::Corruption;
+use crate::error::{Result, invalid};
+
+/// See the module.
+pub trait Opening {
+    /// The engine that is opened.
+    type Engine;
+
+    /// Our number.
+    fn party(&self) -> usize;
+
+    /// Number of parties.
+    fn parties(&self) -> usize;
+
+    /// Corruptions tolerated.
+    fn threshold(&self) -> usize;
+
+    /// The arithmetic domain, one that the descriptor has.
+    fn domain(&self) -> DomainKind;
+
+    /// Streams in common with a peer: the one that we deal from, and the one that the peer deals from.
+    fn pair_prgs(&self, peer: usize) -> Result<(Prg, Prg)>;
+
+    /// [`Opening::pair_prgs`] of every peer, `None` for ourselves.
+    fn all_pair_prgs(&self) -> Result<Vec<Option<(Prg, Prg)>>>;
+
+    /// Streams in common with each subset of n − t parties that we are in.
+    fn subset_streams(&self) -> Result<Vec<SubsetStream>>;
+
+    /// A stream of our own.
+    fn private_prg(&self) -> Result<Prg>;
+
+    /// The adversary of this party: honest, but for tests.
+    fn adversary(&self) -> Corruption;
+
+    /// What all engines of the session have in common.
+    fn unsettled(&self) -> Arc<Unsettled>;
+
+    /// The stream of a protocol in clear text, labelled by its name.
+    fn clear_prg(&self) -> Result<Prg>;
+
+    /// Oblivious transfer with all peers, `None` for ourselves.
+    fn channels(&self, security: Security) -> Result<Vec<Option<Channel>>>;
+
+    /// How values are opened.
+    fn openings(&self) -> Result<Openings>;
+
+    /// A party of a protocol with MACs: values in the first domain, shares in the second.
+    fn with_macs<A: Arithmetic>(
+        &self,
+        domains: (A, A),
+        adversary: Corruption,
+    ) -> Result<Authenticated<A>>;
+
+    /// The engine of a protocol: values in the first domain, shares in the second.
+    ///
+    /// # Errors
+    /// [`EngineError::Internal`](crate::error::EngineError::Internal) if the protocol stores shares with another origin than its descriptor says.
+    fn computation<P: Protocol<D>, D: Domain>(
+        &self,
+        protocol: P,
+        domains: (D, D),
+    ) -> Result<Self::Engine>;
+
+    /// The engine of a protocol that is the same in every domain.
+    fn in_any_domain<P>(&self, protocol: P) -> Result<Self::Engine>
+    where
+        P: Protocol<Zq> + Protocol<Zq128> + Protocol<Z2k64> + Protocol<Z2k128> + Protocol<BitLanes>,
+    {
+        match self.domain() {
+            DomainKind::Fq(q) => alike(self, protocol, Zq::new(q).map_err(invalid)?),
+            DomainKind::WideFq(q) => alike(self, protocol, Zq128::new(q).map_err(invalid)?),
+            DomainKind::Z2k(k) if k <= 64 => alike(self, protocol, Z2k64::new(k).map_err(invalid)?),
+            DomainKind::Z2k(k) => alike(self, protocol, Z2k128::new(k).map_err(invalid)?),
+            DomainKind::Bits => alike(self, protocol, BitLanes),
+        }
+    }
+}
+
+fn alike<O: Opening + ?Sized, P: Protocol<D>, D: Domain>(
+    opening: &O,
+    protocol: P,
+    domain: D,
+) -> Result<O::Engine> {
+    opening.computation(protocol, (domain.clone(), domain))
+}
