@@ -162,8 +162,15 @@ def test_modules(source: Path) -> set[Path]:
     return found
 
 
+def of_root(path: Path, source: Path) -> str:
+    """A pattern of the names by which a file calls the root of its crate: ``crate``, and as many ``super`` as it is below."""
+    parts = path.relative_to(source).with_suffix("").parts
+    depth = len(parts) - (parts[-1] == "mod")
+    return rf"(?<!\w)(?:crate|(?<!super::){'::'.join(['super'] * depth)})::"
+
+
 def rust_imports(source: Path) -> dict[str, set[str]]:
-    """For each top module (folder or file) of a crate, the top modules that its code names by ``crate::``. Unit tests are left out."""
+    """For each top module (folder or file) of a crate, the top modules that its code names by ``crate::`` or ``super::``. Unit tests are left out."""
     tops = {path.stem if path.is_file() else path.name for path in source.iterdir() if path.is_dir() or path.suffix == ".rs"} - {"lib", "main"}
     known = re_exports(source, tops) | {top: top for top in tops}
     found: dict[str, set[str]] = {top: set() for top in tops}
@@ -173,8 +180,9 @@ def rust_imports(source: Path) -> dict[str, set[str]]:
         if top not in tops or tests & {path.with_suffix(""), *path.parents}:
             continue
         text = rust_code(path)
-        named = set(re.findall(r"\bcrate::(\w+)", text))
-        for group in re.findall(r"\bcrate::\{([^;]*?)\};", text, flags=re.DOTALL):
+        root = of_root(path, source)
+        named = set(re.findall(rf"{root}(\w+)", text))
+        for group in re.findall(rf"{root}\{{([^;]*?)\}};", text, flags=re.DOTALL):
             named |= set(re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\{[^{}]*\}", "", group)))
         found[top] |= {known[name] for name in named & known.keys()} - {top}
     return found

@@ -30,7 +30,7 @@ def test_circles_are_found(structure: ModuleType, tmp_path: Path) -> None:
         "lib": "mod a;\nmod b;\npub use c::{Name, inner::Other};\n",
         "a": "use crate::{b::{X, Y}, Error};\n",
         "b/mod": "mod part;\n",
-        "b/part": "fn f(_: crate::Other) {}\n",
+        "b/part": "use super::d;\nfn f(_: crate::Other) {}\n",
         "c": "use crate::a::Z;\n",
         "d": "// use crate::e;\n#[cfg(test)]\n#[allow(clippy::unwrap_used)] // a failed test may panic\nmod tests {\n    use crate::e;\n}\n",
         "e": "use crate::d;\n#[cfg(test)]\nmod tests;\n",
@@ -38,11 +38,12 @@ def test_circles_are_found(structure: ModuleType, tmp_path: Path) -> None:
         "f": "use crate::e;\n#[cfg(test)]\npub(super) mod attacks;\n",
         "f/attacks/mod": "mod more;\n",
         "f/attacks/more": "use crate::g;\n",
-        "g/mod": "use crate::f;\n",
+        "g/mod": "use super::f;\n",
+        "g/part": "use super::super::{a, b::X};\nuse super::e;\n",
     }.items():
         path = tmp_path / f"{name}.rs"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     found = structure.rust_imports(tmp_path)
-    assert found == {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": set(), "e": {"d"}, "f": {"e"}, "g": {"f"}}
+    assert found == {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": set(), "e": {"d"}, "f": {"e"}, "g": {"a", "b", "f"}}
     assert structure.circles(found) == [["a", "b", "c"]]

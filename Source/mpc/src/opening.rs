@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::ops::Computation;
 use crate::protocol::{
-    Arithmetic, Authenticated, Channel, Opening, Openings, Origin, Protocol, SubsetStream,
-    Unsettled,
+    Arithmetic, Authenticated, Channel, MacOpening, Opening, Openings, Origin, Protocol,
+    SubsetStream, Unsettled,
 };
 use crate::session::{EngineOptions, Session};
 
@@ -83,15 +83,6 @@ impl Opening for SessionOpening {
         self.session.openings()
     }
 
-    fn with_macs<A: Arithmetic>(
-        &self,
-        domains: (A, A),
-        adversary: Corruption,
-    ) -> Result<Authenticated<A>> {
-        self.session
-            .protocol_with_macs(domains, self.index, &self.options, adversary)
-    }
-
     fn computation<P: Protocol<D>, D: Domain>(
         &self,
         protocol: P,
@@ -116,5 +107,16 @@ impl Opening for SessionOpening {
             self.threshold,
             self.options.insecure_seed.is_some(),
         )))
+    }
+}
+
+impl MacOpening for SessionOpening {
+    fn with_macs<A: Arithmetic>(
+        &self,
+        domains: (A, A),
+        adversary: Corruption,
+    ) -> Result<Authenticated<A>> {
+        self.session
+            .protocol_with_macs(domains, self.index, &self.options, adversary)
     }
 }

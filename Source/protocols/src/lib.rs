@@ -16,6 +16,7 @@ pub mod shamir;
 mod stored;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod unsettled;
 mod verified;
 
 use std::sync::Arc;
@@ -31,17 +32,18 @@ use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step};
 use crate::value::Share;
 
-pub use additive::{Additive, Arithmetic, Channel, Openings};
-pub use authenticated::{Authenticated, Peer};
+pub use additive::{Additive, Arithmetic};
+pub use authenticated::{Authenticated, MacOpening, Peer};
 pub use bits::{BitProtocol, BitsAsElements};
 pub use emulate::Emulate;
 pub use items::Preprocessed;
-pub use opening::Opening;
+pub use opening::{Channel, Opening, Openings, SubsetStream};
 pub use replicated::Replicated;
-pub use shamir::{Shamir, SubsetStream, subsets, uses_prss};
+pub use shamir::{Shamir, subsets, uses_prss};
 pub use shamir::{fingerprint, lagrange, point, subset_factor, zero_factor};
 pub use stored::{Origin, StoredShares};
-pub use verified::{Unsettled, different_seeds};
+pub use unsettled::Unsettled;
+pub use verified::different_seeds;
 
 /// A task whose result is a share.
 pub type ShareTask<P, E> = SendFn<P, Share<E>>;

@@ -5,12 +5,51 @@
 use std::sync::Arc;
 
 use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq, Zq128};
-use keyquorum_ot::Security;
+use keyquorum_ot::{Receiver, Security, Sender};
 
-use super::verified::Unsettled;
-use super::{Arithmetic, Authenticated, Channel, Openings, Protocol, SubsetStream};
+use super::Protocol;
 use crate::adversary::Corruption;
 use crate::error::{Result, invalid};
+use crate::unsettled::Unsettled;
+
+/// Oblivious transfer with one peer, both ways.
+pub struct Channel {
+    /// OTs that we receive.
+    pub receiver: Receiver,
+    /// OTs that we send.
+    pub sender: Sender,
+}
+
+/// How an opening among more than two parties sends its messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Openings {
+    /// Every party sends to all others: one round.
+    #[default]
+    Direct,
+    /// A king adds up and sends the sum: two rounds, fewer messages. Its name is `star`.
+    King,
+}
+
+impl Openings {
+    /// Its name, which parties compare.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::King => "star",
+        }
+    }
+}
+
+/// A stream in common with the parties of one subset of size n − t.
+pub struct SubsetStream {
+    /// The members, in increasing order.
+    pub members: Vec<usize>,
+    /// The stream.
+    pub prg: Prg,
+    /// A hash of its seed, which members compare: the member that chose the seed may have sent another one to others.
+    pub fingerprint: [u8; 32],
+}
 
 /// See the module.
 pub trait Opening {
@@ -55,13 +94,6 @@ pub trait Opening {
 
     /// How values are opened.
     fn openings(&self) -> Result<Openings>;
-
-    /// A party of a protocol with MACs: values in the first domain, shares in the second.
-    fn with_macs<A: Arithmetic>(
-        &self,
-        domains: (A, A),
-        adversary: Corruption,
-    ) -> Result<Authenticated<A>>;
 
     /// The engine of a protocol: values in the first domain, shares in the second.
     ///

@@ -18,7 +18,6 @@ mod squares;
 mod triples;
 
 use keyquorum_math::{Domain, DomainKind, Element, Prg, bits};
-use keyquorum_ot::{Receiver, Sender};
 
 use super::items::Items;
 use super::{
@@ -27,6 +26,7 @@ use super::{
 };
 use crate::Preprocessed;
 use crate::error::{EngineError, Result};
+use crate::opening::{Channel, Openings};
 use crate::task::{SendFn, Step, at_start, join, ready, then};
 use crate::value::Share;
 pub use arithmetic::Arithmetic;
@@ -34,16 +34,7 @@ pub use arithmetic::Arithmetic;
 pub(super) use bit_products::add_chosen;
 pub use descriptors::open_engine;
 pub use descriptors::{SEMI, SEMI_BIN, SEMI2K};
-pub use openings::Openings;
 use preprocessing::Preprocessing;
-
-/// Oblivious transfer with one peer, both ways.
-pub struct Channel {
-    /// OTs that we receive.
-    pub receiver: Receiver,
-    /// OTs that we send.
-    pub sender: Sender,
-}
 
 /// One party of the additive protocol.
 pub struct Additive<A: Arithmetic> {

@@ -10,31 +10,11 @@ use keyquorum_math::Domain;
 use super::{Additive, Arithmetic, outside};
 use crate::ClearTask;
 use crate::error::Result;
+use crate::opening::Openings;
 use crate::task::Step;
 
 /// Bytes of a part that are worth messages of their own: below, a message costs more than its bytes.
 const PART: usize = 1 << 14;
-
-/// How an opening among more than two parties sends its messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Openings {
-    /// Every party sends to all others: one round.
-    #[default]
-    Direct,
-    /// A king adds up and sends the sum: two rounds, fewer messages. Its name is `star`.
-    King,
-}
-
-impl Openings {
-    /// Its name, which parties compare.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::King => "star",
-        }
-    }
-}
 
 /// The parts of a vector of `n` elements: that of party i is the i-th.
 fn parts<D: Domain>(domain: &D, n: usize, parties: usize) -> Vec<Range<usize>> {

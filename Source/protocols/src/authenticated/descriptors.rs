@@ -2,8 +2,9 @@
 
 use keyquorum_math::{DomainKind, Z2k128, Zq};
 
-use super::MAC_BITS;
+use super::{Arithmetic, Authenticated, MAC_BITS};
 use crate::additive::SEMI;
+use crate::adversary::Corruption;
 use crate::descriptor::{
     Adversary, Descriptor, Domains, MOST_RING_BITS, MpSpdz, Partners, Primes, PrivateNumbers,
     Sharing,
@@ -80,8 +81,18 @@ pub static MASCOT: Descriptor = Descriptor {
     ..AUTHENTICATED
 };
 
+/// What a protocol with MACs is given besides.
+pub trait MacOpening: Opening {
+    /// A party of a protocol with MACs: values in the first domain, shares in the second.
+    fn with_macs<A: Arithmetic>(
+        &self,
+        domains: (A, A),
+        adversary: Corruption,
+    ) -> Result<Authenticated<A>>;
+}
+
 /// Opens the engine of one party.
-pub fn open_engine<O: Opening>(opening: &O) -> Result<O::Engine> {
+pub fn open_engine<O: MacOpening>(opening: &O) -> Result<O::Engine> {
     match opening.domain() {
         DomainKind::Fq(q) => {
             let field = Zq::new(q).map_err(invalid)?;

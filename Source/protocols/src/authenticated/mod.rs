@@ -42,8 +42,8 @@ use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, at_start, then, within};
 use crate::value::Share;
 use binary::AuthenticatedBits;
-pub use descriptors::open_engine;
 pub use descriptors::{MASCOT, SPDZ2K};
+pub use descriptors::{MacOpening, open_engine};
 use openings::open;
 use preprocessing::Preprocessing;
 #[cfg(test)]

@@ -21,8 +21,8 @@ use keyquorum_math::{Domain, DomainKind, Prg};
 pub use self::descriptor::SHAMIR;
 pub use self::descriptor::open_engine;
 pub use self::polynomials::{lagrange, point};
-pub use self::prss::{SubsetStream, subsets, uses_prss};
 pub use self::prss::{fingerprint, subset_factor, zero_factor};
+pub use self::prss::{subsets, uses_prss};
 pub use self::verified::MAL_SHAMIR;
 #[cfg(any(test, feature = "testing"))]
 pub use self::verified::MOST_DRAWS;
@@ -30,6 +30,7 @@ pub use self::verified::open_verified;
 use super::{ClearTask, Party, Protocol, Replicated, ShareTask, StoredShares, group_sums, sum_to};
 use crate::adversary::{Corruption, Site, honest};
 use crate::error::{EngineError, Result};
+use crate::opening::SubsetStream;
 use crate::task::{SendFn, Step, and_then, join, then, within};
 use crate::value::Share;
 

@@ -1,25 +1,16 @@
 //! Randomness that subsets of parties have in common, as shares without communication: pseudo-random secret sharing.
 
-use keyquorum_math::{Domain, Prg};
+use keyquorum_math::Domain;
 use sha2::{Digest, Sha256};
 
 use super::polynomials::point;
 use super::{Shamir, outside};
 use crate::error::{EngineError, Result};
+use crate::opening::SubsetStream;
 use crate::value::{Share, zip};
 
 /// Pseudo-random secret sharing is used while there are at most this many subsets of parties.
 pub const PRSS_SUBSETS: usize = 130;
-
-/// A stream in common with the parties of one subset of size n − t.
-pub struct SubsetStream {
-    /// The members, in increasing order.
-    pub members: Vec<usize>,
-    /// The stream.
-    pub prg: Prg,
-    /// A hash of its seed, which members compare: the member that chose the seed may have sent another one to others.
-    pub fingerprint: [u8; 32],
-}
 
 /// A hash of the seeds of all subsets that have this peer.
 pub fn fingerprint(streams: &[SubsetStream], peer: usize) -> [u8; 32] {

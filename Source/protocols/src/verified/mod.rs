@@ -78,7 +78,6 @@ mod gf64;
 pub mod packed;
 mod pending;
 pub mod ring;
-mod unsettled;
 
 use std::sync::Arc;
 
@@ -93,11 +92,11 @@ pub use self::gf64::Gf64;
 pub(super) use self::gf64::multiply;
 pub use self::pending::Product;
 use self::pending::{MOST_BITS, MOST_PENDING, Pending};
-pub use self::unsettled::Unsettled;
 use super::{BitProtocol, ClearTask, Origin, Party, Protocol, ShareTask, StoredShares, Turn};
 use crate::adversary::Corruption;
 use crate::error::{EngineError, Result};
 use crate::task::{SendFn, Step, and_then, join, then, then_maybe, within};
+use crate::unsettled::Unsettled;
 use crate::value::Share;
 
 /// A share of elements that were bits, and the products by which it was made.

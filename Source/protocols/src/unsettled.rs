@@ -14,7 +14,7 @@ pub struct Unsettled {
 
 /// An input that was not sent yet, as long as this lives.
 #[must_use]
-pub(super) struct Waiting(Arc<Unsettled>);
+pub(crate) struct Waiting(Arc<Unsettled>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
@@ -24,28 +24,28 @@ impl Drop for Waiting {
 
 impl Unsettled {
     /// Every party has received all messages of all earlier rounds.
-    pub(super) fn settle(&self) {
+    pub(crate) fn settle(&self) {
         self.messages.store(false, Ordering::SeqCst);
     }
 
     /// A round had messages of which a corrupted party may have withheld one.
-    pub(super) fn unsettle(&self) {
+    pub(crate) fn unsettle(&self) {
         self.messages.store(true, Ordering::SeqCst);
     }
 
     /// Whether a round is needed in which all wait for all.
-    pub(super) fn messages(&self) -> bool {
+    pub(crate) fn messages(&self) -> bool {
         self.messages.load(Ordering::SeqCst)
     }
 
     /// Notes an input that is not sent yet.
-    pub(super) fn input(unsettled: &Arc<Self>) -> Waiting {
+    pub(crate) fn input(unsettled: &Arc<Self>) -> Waiting {
         unsettled.inputs.fetch_add(1, Ordering::SeqCst);
         Waiting(Arc::clone(unsettled))
     }
 
     /// Whether an input is not sent yet.
-    pub(super) fn inputs(&self) -> bool {
+    pub(crate) fn inputs(&self) -> bool {
         self.inputs.load(Ordering::SeqCst) > 0
     }
 }
