@@ -43,16 +43,16 @@ use crate::error::{EngineError, Result};
 const UNUSABLE: &[u8; 16] = b"KeyQuorum-burned";
 
 /// The cure for a burned key.
-pub const CURE: &str = "make a new committee and new keys";
+pub(crate) const CURE: &str = "make a new committee and new keys";
 
 /// Why a key is burned under which a session ended with an open verdict.
-pub const ENDED: &str = "a MAC check was cut off: its session ended in the middle of it";
+pub(crate) const ENDED: &str = "a MAC check was cut off: its session ended in the middle of it";
 
 /// Challenges that may be cut off under a key: for so many the [budget](crate::budget) has room.
 pub const MOST_CUT_OFFS: u32 = 1 << 12;
 
 /// Why a key is burned under which more were.
-pub fn worn_out() -> String {
+pub(crate) fn worn_out() -> String {
     format!("{MOST_CUT_OFFS} challenges were cut off under it: each is an attempt for who cheats")
 }
 
@@ -318,7 +318,7 @@ impl MacKeyFile {
 }
 
 /// The refusal of a second session under one key, which another session of `process` uses.
-pub fn in_use(prefix: &str, process: Option<u32>) -> EngineError {
+pub(crate) fn in_use(prefix: &str, process: Option<u32>) -> EngineError {
     let holder = match process {
         Some(id) if id == std::process::id() => format!("this process ({id})"),
         Some(id) => format!("process {id}"),
@@ -347,7 +347,7 @@ impl Hold {
     ///
     /// # Errors
     /// As [`Hold::note`].
-    pub fn note_check(&mut self, record: Record) -> Result<()> {
+    pub(crate) fn note_check(&mut self, record: Record) -> Result<()> {
         let noted = self.checks.note(record);
         noted.map_err(|error| self.failed(&error))
     }
@@ -356,7 +356,7 @@ impl Hold {
     ///
     /// # Errors
     /// As [`Hold::note`].
-    pub fn finish_check(&mut self, ours: &Commitment) -> Result<()> {
+    pub(crate) fn finish_check(&mut self, ours: &Commitment) -> Result<()> {
         let noted = self.checks.finish(ours);
         noted.map_err(|error| self.failed(&error))
     }
