@@ -36,6 +36,7 @@ where
 }
 
 /// Fails unless both lengths are the same.
+#[inline]
 pub fn same(one: usize, other: usize) -> Result<()> {
     if one == other {
         return Ok(());

@@ -280,6 +280,7 @@ pub trait Protocol<D: Domain>: Party + StoredShares<D> {
 pub const BITS: BitLanes = BitLanes;
 
 /// Number of 64-bit lanes of `n` bits.
+#[inline]
 pub fn lanes(n: usize) -> usize {
     n.div_ceil(64)
 }

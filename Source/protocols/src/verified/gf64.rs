@@ -233,26 +233,32 @@ impl Domain for Gf64 {
         DomainKind::Bits
     }
 
+    #[inline]
     fn zero(&self) -> u64 {
         0
     }
 
+    #[inline]
     fn one(&self) -> u64 {
         1
     }
 
+    #[inline]
     fn add(&self, a: u64, b: u64) -> u64 {
         a ^ b
     }
 
+    #[inline]
     fn sub(&self, a: u64, b: u64) -> u64 {
         a ^ b
     }
 
+    #[inline]
     fn neg(&self, a: u64) -> u64 {
         a
     }
 
+    #[inline]
     fn mul(&self, a: u64, b: u64) -> u64 {
         run(Product(a, b))
     }
@@ -304,6 +310,7 @@ impl Domain for Gf64 {
     }
 
     /// The polynomial with these coefficients, the low 64 of them.
+    #[inline]
     fn from_u128(&self, v: u128) -> u64 {
         v as u64
     }
