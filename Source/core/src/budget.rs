@@ -19,12 +19,12 @@
 //!   [`FEWEST_BETS`], so s ≤ 1/8. N buckets are N chances, which [`buckets`] counts.
 //! * *daBits.* The same with the bits of one honest party, of which the first party's have one at a fixed position ([`dabit_buckets`]).
 //!   Wrong MACs that nobody guessed pass the 64 subset sums with 2^-60: who makes them sees the subsets before it commits to a repair.
-//! * *Trees of noise* (`protocol::authenticated::silent`). A bet on a place may exclude only one of 8, 32 or 64: it passes with s = 7/8, 31/32 or 63/64. It wins if the place is excluded, which has 1 − s, and wrong MACs pass the
+//! * *Trees of noise* (`protocols::authenticated::silent`). A bet on a place may exclude only one of 8, 32 or 64: it passes with s = 7/8, 31/32 or 63/64. It wins if the place is excluded, which has 1 − s, and wrong MACs pass the
 //!   subset sums all the same, with 2^-60. So p ≤ c·(1 − s) for c = 2^-60. Who passes learns log2(1/s) bits about places, which may be a fraction of a bit. They add up over all bets, blocks and batches of a life,
 //!   as the s are multiplied: ℓ bits are learned with 2^-ℓ at most. They win
 //!   nothing by themselves: they make the assumption of learning parity with noise weaker, whose parameters leave room for the 40 bits that somebody learns with 2^-40.
 //! * *Two keys of elements* among three and more parties pass their check with 2^-48, and so does *another key* than that of stored shares
-//!   (`protocol::authenticated::keys`).
+//!   (`protocols::authenticated::keys`).
 //! * *MAC checks.* A wrong opening passes with the guess of a key or with a linear combination that vanishes; nothing passes without having won, s is
 //!   as p. Wrong openings of one check are one attempt, since they are combined. Modulo 2^k the four combinations, which may be refused, cost 3.1 of 48
 //!   bits; over F_q one vanishes with 1/q, and 2/q is counted, though four are verified now. **Primes below 2^42 do not reach [`ATTEMPT_BITS`]**: a key

@@ -1,4 +1,4 @@
-//! The table of protocols. A new protocol is its own file with its [`Descriptor`], a `mod` line in `protocol/mod.rs`, and a line here: see
+//! The table of protocols. A new protocol is its own file with its [`Descriptor`], a `mod` line in `protocols/src/lib.rs`, and a line here: see
 //! docs/pages/adding-a-protocol.md.
 //!
 //! Everything outside a protocol's own file asks the descriptor for a capability and compares no names.

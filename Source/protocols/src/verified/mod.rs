@@ -66,7 +66,7 @@
 //! # Costs
 //!
 //! Products and conversions send what the semi-honest protocol sends. A check of 2^20 terms sends some 500 elements a party in 13 rounds, 11 for packed bits (`packed`), one of up to 256 terms
-//! as many elements as there are terms, and a few, in 4. Formulas: `check::elements` and `check::rounds`, asserted in `tests/costs.rs`. Before the first check of an engine there are two rounds,
+//! as many elements as there are terms, and a few, in 4. Formulas: `check::elements` and `check::rounds`, asserted in `mpc/src/tests/verified/costs.rs`. Before the first check of an engine there are two rounds,
 //! before an opening that follows inputs without a check one. An opening sends 32 bytes more a vector.
 
 #[cfg(any(test, feature = "testing"))]
