@@ -444,3 +444,30 @@ def test_members_of_the_other_committee_burn_no_key(tmp_path: Path, apart: bool)
     assert not any(thread.is_alive() for thread in threads)
     burned = [bool(mac_key.state(path).burned) for path in paths]
     assert burned == [not apart] * 2
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_group_that_ends_gives_its_key_free(tmp_path: Path, apart: bool) -> None:
+    """Also after the whole session was aborted from outside: the next try in the same process takes it. That of a group that shares the guard of all is in use until they end."""
+    paths = [tmp_path / f"party-{number}" / "mac.key" for number in range(2)]
+    kept, errors = list[Any](), list[Exception]()
+
+    def run(session: Any, again: bool) -> None:
+        group = session.subgroup([0, 1], apart=apart)
+        try:
+            mac_key.use(group, paths[session.party])
+        except Exception as error:
+            errors.append(error)
+        kept.append(group)
+        if not again:
+            group.close()
+
+    for again in (False, True):
+        sessions = _engine.tampered_sessions([None, None], [], 20.0)
+        kept += sessions
+        threads = [threading.Thread(target=run, args=(session, again), daemon=True) for session in sessions]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert [type(error).__name__ for error in errors] == ([] if apart else ["KeyInUseError"] * 2)

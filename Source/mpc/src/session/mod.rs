@@ -452,7 +452,9 @@ impl Session {
     /// Orderly end. There is none after a panic that held the session: the transport ends when the session is dropped.
     pub fn close(&self) {
         if let Ok(mut inner) = self.inner.lock() {
-            if inner.whole.is_none() {
+            // A subgroup apart has a guard of its own; that of the others lasts as long as the whole session.
+            let shared = inner.whole.as_ref().map(|whole| &whole.guard);
+            if shared.is_none_or(|guard| !Arc::ptr_eq(guard, &self.guard)) {
                 self.guard.end();
             }
             inner.net.close();

@@ -123,11 +123,13 @@ class MacGroup:
         read_vector(held, folder, self._number, index).wipe()
 
     def wipe(self) -> None:
-        """Overwrites all shares, and leaves the session."""
+        """Overwrites all shares, and ends the session of the group: its MAC key is free again."""
         for shares in self._files.values():
             shares.wipe()
         self._files.clear()
-        self._context = None
+        if self._context is not None:
+            self._context.session.close()
+            self._context = None
 
 
 def values_of(held: Holding, folder: Path, party: int, index: int) -> bytes:
