@@ -34,6 +34,7 @@ from keyquorum.model.inspected import Kind
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.sharing.group import RoundingGroup
+from keyquorum.sharing.shares import Shares
 from keyquorum.sharing.variants import PaddedOutput, Variant
 
 from .holding import require_shares
@@ -153,6 +154,22 @@ class KeyScheme(ABC, Generic[K, P, R]):
         if committee.capabilities.macs:
             raise ParameterError(f"{committee.protocol}: keys of {info.parameters.name} are not held with MACs: choose a committee without MACs")
         return require_shares(info.secrets, committee)
+
+    def passed_on(self, info: K, held: Sequence[SecretVector], committee: Committee) -> tuple[Domain | None, ...]:
+        """How a committee gets the vectors that it will have of a key (:meth:`vectors_for`) from one that has those in ``held``: the domain in which summands of each are dealt, or None for the last one if the
+        new members make it (:meth:`make_last`). Raises ParameterError where one does not come. The default: the same vectors are dealt in their domains."""
+        wanted = self.vectors_for(info, committee)
+        if tuple(held[: len(wanted)]) != wanted:
+            missing = ", ".join(vector.domain for vector in wanted if vector not in held)
+            raise ParameterError(
+                f"{committee.protocol} holds it with shares over {missing} too, which the committee before does not have and a resharing does not make: choose another protocol, or make a new key there"
+            )
+        return tuple(Domain.parse(vector.domain) for vector in wanted)
+
+    def make_last(self, context: PartyContext, info: K, held: Sequence[Shares]) -> Shares:
+        """Shares of the last vector of a committee, from those of the others, to which more is appended; the caller is the owner of what it gets. Every member calls this, after the run was counted as a test of shares
+        (:data:`FIT_RUNS`). Raises :class:`.CheckError`."""
+        raise NotImplementedError(f"{self.title} makes no shares of shares: this is a bug, please report it")
 
     def check_public(self, folder: Path, info: K) -> None:
         """Refuses public files that are not of the key, beyond their hashes. Raises KeyFileError."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +34,10 @@ from keyquorum.parties.context import PartyContext
 from keyquorum.plans.epochs.refresh import wipe_bytes
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_test, sum_inputs
+from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding
 from keyquorum.schemes.key_folder import element_words, read_vector
+from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
 from keyquorum.sharing.randomness import uniform_below, wipe
 from keyquorum.sharing.shares import DomainRun, Run, Shares
@@ -109,6 +112,16 @@ class MacGroup:
         call = lift_test(size=size, tests=rows, offset=0, x=Segment(0, size), s=Segment(size, rows))
         words = shares.run(call, public=[factors])
         return b"".join((int(word) % modulus).to_bytes(8, "little") for word in words)
+
+    def make_last(self, info: KeyInfo, held: Holding, labels: Sequence[bytes]) -> None:
+        """At a new member, after the transfer check: makes shares of the last vector from those of the others. ``labels``: of all. Rounds: those of :meth:`.KeyScheme.make_last`. Raises :class:`.CheckError`."""
+        assert self._context is not None, "the session begins before shares are there"
+        with ExitStack() as wiping:
+            others = [
+                wiping.enter_context(self._runs(Domain.parse(vector.domain)).shares(self._files[label].head(vector.length), secret=vector.length))
+                for vector, label in zip(held.vectors[:-1], labels[:-1], strict=True)
+            ]
+            self._keep(labels[-1], scheme_of(info).make_last(self._context, info, others))
 
     def store(self, held: Holding, folder: Path, index: int, label: bytes) -> None:
         """At a new member: writes its shares of a vector with what their MACs need, and reads them back. Raises KeyFileError or StoreError."""

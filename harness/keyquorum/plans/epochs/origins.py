@@ -14,10 +14,11 @@ from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.parties.epochs import read_epoch
 from keyquorum.parties.epochs.record import origin_of
+from keyquorum.plans.epochs.passage import Passage
 from keyquorum.plans.epochs.prove import shown_to_fit
 from keyquorum.schemes.holding import CORRECT, LIFT_TESTED, RING_SECRET
 from keyquorum.schemes.key_folder import holds_a_key, load_key
-from keyquorum.schemes.keys import KeyInfo, SecretVector
+from keyquorum.schemes.keys import KeyInfo
 
 SEMI_HONEST = "semi-honest"
 """The adversary of committees whose parties follow the protocol."""
@@ -42,10 +43,11 @@ def check_origin(old: Committee, new: Committee, accepted: str | None) -> None:
         )
 
 
-def made_flags(info: KeyInfo, before: Json, origin: Sequence[str], vectors: Sequence[SecretVector], correct: bool) -> tuple[str, ...]:
-    """Flags of a new holding of these vectors. ``before``: how the old committee holds it, whose origin is ``origin``; ``correct``: whether the shares are known to be those of the key. The secret of a key of CKKS is the same integer modulo all
+def made_flags(info: KeyInfo, before: Json, origin: Sequence[str], passed: Passage, correct: bool) -> tuple[str, ...]:
+    """Flags of a new holding of vectors that come so. ``before``: how the old committee holds it, whose origin is ``origin``; ``correct``: whether the shares are known to be those of the key. The secret of a key of CKKS is the same integer modulo all
     primes if the old committee knew this: it verifies products and made the key, has tested its shares against the public key, got them with this flag, or got them right from one that verifies products and made the key."""
-    ring = (RING_SECRET,) if RING_SECRET in before["flags"] and len(vectors) == len(before["vectors"]) else ()
+    kept = RING_SECRET in before["flags"] and len(passed.vectors) == len(before["vectors"])
+    ring = (RING_SECRET,) if kept or passed.made else ()
     if not correct:
         return ring
     tested = CORRECT not in before["flags"] and any(text.endswith(SEMI_HONEST) for text in origin[:-1])

@@ -58,7 +58,7 @@ def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], f
     """Tests shares of all parties, and counts the run before anything is opened; every party calls this, after all compared the key. ``folder``: of the key, with its public files; the shares need not be there yet.
     Raises PolicyError after :data:`.FIT_RUNS` runs, and where counts are too far apart, :class:`.CheckError` if the shares do not fit."""
     runs = _agreed(context, info, proofs_run(folder, info))
-    _refuse_more(info, runs)
+    require_left(info, runs)
 
     def counted() -> None:
         set_proofs(folder, info, runs + 1)
@@ -100,10 +100,11 @@ def _agreed(context: PartyContext, info: KeyInfo, mine: int) -> int:
 
 def check_left(folder: Path, info: KeyInfo) -> None:
     """Refuses a key that had all its tests. Raises PolicyError, and KeyFileError for a damaged count."""
-    _refuse_more(info, proofs_run(folder, info))
+    require_left(info, proofs_run(folder, info))
 
 
-def _refuse_more(info: KeyInfo, runs: int) -> None:
+def require_left(info: KeyInfo, runs: int) -> None:
+    """Refuses a key of which ``runs`` tests were all. Raises PolicyError."""
     if runs >= FIT_RUNS:
         raise PolicyError(f"key {info.key_id}: its shares were tested {runs} times, which is all that its budget allows: make a new key")
 
@@ -116,6 +117,11 @@ def proofs_run(folder: Path, info: KeyInfo) -> int:
 def shown_to_fit(folder: Path, info: KeyInfo) -> bool:
     """Whether the last test of the shares passed at this party, of this sharing or of one before in the same committee: a refresh keeps the secret. Raises KeyFileError for a damaged file."""
     return bool(_read(folder, info)["fits"])
+
+
+def count_run(folder: Path, info: KeyInfo, runs: int) -> None:
+    """Sets this party's count to ``runs`` for something else that opens as much as a test, before it begins; what the last test showed stays."""
+    set_proofs(folder, info, runs, shown_to_fit(folder, info))
 
 
 def _read(folder: Path, info: KeyInfo) -> Json:
@@ -137,4 +143,4 @@ def set_proofs(folder: Path, info: KeyInfo, runs: int, fits: bool = False) -> No
     write_atomically(folder / FILE, (json.dumps({"key_id": info.key_id, "runs": runs, "fits": fits}) + "\n").encode(), 0o600)
 
 
-__all__ = ["FILE", "check_left", "check_prove", "proofs_run", "prove", "prove_job", "set_proofs", "shown_to_fit"]
+__all__ = ["FILE", "check_left", "check_prove", "count_run", "proofs_run", "prove", "prove_job", "require_left", "set_proofs", "shown_to_fit"]

@@ -3,7 +3,8 @@
 1. Every party checks alone what it can. The old members state a hash of keys, holdings and epoch, and their counts; all state the same keys. The new members get metadata and refuse keys that they cannot hold.
 2. All toss the name of the epoch, and compare the record of the change. Nothing of a share was sent so far.
 3. Dealers, some or all of the old members, deal their summands to the new ones (``Source/mpc/src/resharing.rs``). These write shares, public files and counts, and read them back; shares with MACs after step 4.
-4. All compare that this is done. Where members of one of the committees may be malicious, the new members check what they got (:class:`.Transfer`).
+4. All compare that this is done. Where members of one of the committees may be malicious, the new members check what they got (:class:`.Transfer`). With MACs they then make a vector that the old committee does not have
+   (:meth:`.KeyScheme.make_last`). The old members counted this before step 3.
 5. The old members store the record, the new ones vote and commit, and all hear it (:class:`.Change`). Then the old members erase their shares.
 
 A new member that fails before its vote refuses, and the old epoch goes on. Sources: Desmedt, Jajodia 1997, for the change of a committee; Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed, transfer_rows
@@ -34,11 +36,13 @@ from keyquorum.parties.epochs.record import origin_of, origin_text
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_file, send_files
-from keyquorum.plans.epochs.counts import start_counts
+from keyquorum.plans.epochs.counts import PROOFS, start_counts
 from keyquorum.plans.epochs.macs import values_of
 from keyquorum.plans.epochs.origins import BURNED, BURNED_ORIGIN, check_origin, made_flags, origin_weaknesses
+from keyquorum.plans.epochs.passage import Passage, passage
+from keyquorum.plans.epochs.prove import count_run, require_left
 from keyquorum.plans.epochs.refresh import check_stored, finish, held_keys, settle, wipe_bytes
-from keyquorum.plans.epochs.stated import Files, Stated, agreed, statement
+from keyquorum.plans.epochs.stated import Stated, agreed, statement
 from keyquorum.plans.epochs.transfer import CHECK, Carried, Transfer, checks_transfer
 from keyquorum.plans.pools import drop_pools
 from keyquorum.plans.weakness import warn_all
@@ -112,14 +116,9 @@ def _bridge(committee: Committee) -> Bridge:
 
 def _check_keys(between: Bridge, held: Mapping[str, tuple[KeyInfo, Sequence[object]]]) -> None:
     """Refuses keys that the new committee cannot hold, or not decrypt with; with each the vectors of which there are shares, as a record has them. Raises ParameterError or PolicyError."""
-    old, new = between.sides
+    new = between.sides[1]
     for name, (info, vectors) in held.items():
-        wanted = [[vector.domain, vector.length] for vector in scheme_of(info).vectors_for(info, new)]
-        if list(vectors)[: len(wanted)] != wanted:
-            missing = ", ".join(str(vector[0]) for vector in wanted if vector not in vectors)
-            raise ParameterError(
-                f"key {name}: {new.protocol} holds it with shares over {missing} too, which {old.protocol} does not have and a resharing does not make: choose another protocol, or make a new key there"
-            )
+        passage(between, name, info, vectors)
         reason = scheme_of(info).undecryptable(info_in(info, new), new)
         if reason:
             raise ParameterError(f"key {name}: {new.name} could not decrypt under it: {reason}")
@@ -166,6 +165,7 @@ class _Run:
         self.is_old = context.party in self.between.olds
         self.dealers = self.between.numbers[: dealers_needed(self.old.shape)]
         """Numbers of the old members that deal; they are the first parties of the session."""
+        self.passages: dict[str, Passage] = {}
         self.dealer: Dealer | None = None
         self.dealt: Dealt | None = None
         self.burned = burned
@@ -179,6 +179,8 @@ class _Run:
             said = self._exchange()
             infos = {name: parsed(held["info"]) for name, held in sorted(said["keys"].items())}
             stated = agreed(self.between, infos, self._stated(statement(self.old, self.number, infos) if self.is_old else b""), not self.burned)
+            self.passages = {name: passage(self.between, name, info, said["keys"][name]["holding"]["vectors"]) for name, info in infos.items()}
+            stated = {name: self._counted(infos[name], name, found) for name, found in stated.items()}
             record = self._record(said, infos, stated)
             said_alike = json.dumps({name: [each.beside, each.recent] for name, each in stated.items()}, sort_keys=True).encode()
             self.session.compare("record of the change", hashlib.sha256(record.data + said_alike).digest())
@@ -188,7 +190,7 @@ class _Run:
                 self._seeds(bytes.fromhex(record.name))
                 for name, info in infos.items():
                     if change is None:
-                        self._deal(name, info, stated[name].beside)
+                        self._deal(name, info, stated[name])
                     else:
                         self._take(change, name, info, said["keys"][name], stated[name])
                     step()
@@ -197,9 +199,12 @@ class _Run:
             if self.transfer is not None:
                 with self.context.phase("check"):
                     self.transfer.run(self._carried(record, change))
-                if change is not None and self.transfer.macs is not None:
+            if change is not None and self.transfer is not None and self.transfer.macs is not None:
+                with self.context.phase("last vectors", len(infos)) as step:
                     for name, info in infos.items():
+                        self._make_last(change, name, info)
                         self._complete(change, name, info)
+                        step()
             if change is None:
                 change = Change.propose(self.own, self.number, record)
             self.session.compare("record on the disk", bytes.fromhex(record.digest))
@@ -278,13 +283,20 @@ class _Run:
         require_disk("public files of the keys", sizes, self.own.party_folder(self.number))
         return said
 
+    def _counted(self, info: KeyInfo, key: str, stated: Stated) -> Stated:
+        """What follows from the statements, with the run in which the new members make the last vector. Raises PolicyError if the key had all its runs."""
+        if not self.passages[key].made:
+            return stated
+        require_left(info, stated.counts[PROOFS])
+        return replace(stated, counts={**stated.counts, PROOFS: stated.counts[PROOFS] + 1})
+
     def _record(self, said: Json, infos: dict[str, KeyInfo], stated: Mapping[str, Stated]) -> Record:
         name, (number, previous), members = self.session.toss(NAME_DIGITS // 2).hex(), said["epoch"], self.new.digest.hex()
         keys = {}
         for key, info in infos.items():
-            vectors = scheme_of(info).vectors_for(info, self.new)
-            flags = made_flags(info, said["keys"][key]["holding"], said["origin"], vectors, stated[key].correct)
-            keys[key] = Holding(info.key_id, *self.new.shape, vectors, flags, number + 1, name, members).to_json()
+            passed = self.passages[key]
+            flags = made_flags(info, said["keys"][key]["holding"], said["origin"], passed, stated[key].correct)
+            keys[key] = Holding(info.key_id, *self.new.shape, passed.vectors, flags, number + 1, name, members).to_json()
         flat = {f"{key}/{what}": count for key, found in stated.items() for what, count in found.counts.items() if count}
         before = [*said["origin"][:-1], f"{said['origin'][-1]}, {BURNED_ORIGIN}"] if self.burned else said["origin"]
         origin = (*before, origin_text(self.new))
@@ -319,26 +331,28 @@ class _Run:
             wipe_bytes(data)
             wipe_bytes(message)
 
-    def _deal(self, key: str, info: KeyInfo, beside: Files) -> None:
+    def _deal(self, key: str, info: KeyInfo, stated: Stated) -> None:
         """Sends what this old member has for a key: the first one the public files, dealers their shares and masks."""
         folder = self.old.key_folder(self.number, key)
-        held = holding_of(folder, info)
+        held, beside = holding_of(folder, info), stated.beside
+        if self.passages[key].made:
+            count_run(folder, info, stated.counts[PROOFS])
         if self.context.party == 0:
             send_files(self.session, self.between.news, folder, info)
             for name in sorted(beside):
                 send_file(self.session, self.between.news, folder / name)
-        for index, vector in enumerate(scheme_of(info).vectors_for(info, self.new)):
+        for index, domain in enumerate(self.passages[key].dealt):
             label, masked = label_of(held, key, index), MASKS + label_of(held, key, index)
             if self.transfer is not None and self.transfer.macs is not None:
                 values, masks = self.transfer.macs.masked(held, held.folder(folder), index, label)
-                self._deal_vector(vector.domain, masked, masks)
-                self._deal_vector(vector.domain, label, values)
+                self._deal_vector(domain, masked, masks)
+                self._deal_vector(domain, label, values)
                 continue
             if self.transfer is not None and self.context.party in self.transfer.stating:
-                masks = self.transfer.masks(vector.domain, label)
-                self._deal_vector(vector.domain, masked, masks)
+                masks = self.transfer.masks(domain, label)
+                self._deal_vector(domain, masked, masks)
             if self.dealer is not None:
-                self._deal_vector(vector.domain, label, values_of(held, held.folder(folder), self.number, index))
+                self._deal_vector(domain, label, values_of(held, held.folder(folder), self.number, index))
 
     def _deal_vector(self, domain: str, label: bytes, shares: bytes) -> None:
         """Sends the pieces of a vector, if this member deals; overwrites its shares."""
@@ -360,13 +374,13 @@ class _Run:
         sizes = {name: size for name, (size, _) in stated.beside.items()}
         require_disk("the copy of encrypted round keys", sum(sizes.values()), folder)
         receive_files(self.session, 0, folder, {name: digest for name, (_, digest) in stated.beside.items()}, sizes)
-        for index, vector in enumerate(held.vectors):
+        for index, (domain, vector) in enumerate(zip(self.passages[key].dealt, held.vectors, strict=False)):
             label, header = label_of(held, key, index), held.share_header(self.number, index)
             if self.transfer is not None:
-                self.transfer.keep(label, self._taken(vector.domain, MASKS + label, transfer_rows(vector.domain)))
-            share = self._taken(vector.domain, label, vector.length)
+                self.transfer.keep(label, self._taken(domain, MASKS + label, transfer_rows(domain)))
+            share = self._taken(domain, label, vector.length)
             if self.transfer is not None and self.transfer.macs is not None:
-                self._authenticate(vector.domain, label, share)
+                self._authenticate(domain, label, share)
                 continue
             stored = bytes(share)
             try:
@@ -393,6 +407,13 @@ class _Run:
         finally:
             for secret in (share, masks, summands):
                 wipe_bytes(secret)
+
+    def _make_last(self, change: Change, key: str, info: KeyInfo) -> None:
+        """With MACs: makes shares of the vector that the old committee does not have."""
+        assert self.transfer is not None and self.transfer.macs is not None
+        if self.passages[key].made:
+            held = Holding.from_json(change.record.keys[key])
+            self.transfer.macs.make_last(info, held, [label_of(held, key, index) for index in range(len(held.vectors))])
 
     def _complete(self, change: Change, key: str, info: KeyInfo) -> None:
         """Reads back what this new member wrote of a key, or writes shares with MACs; then the metadata."""
@@ -429,8 +450,8 @@ class _Run:
                 folder = self.old.key_folder(self.number, key)
                 held = holding_of(folder, load_key(folder))
                 shares_folder = held.folder(folder)
-            for index, vector in enumerate(Holding.from_json(record.keys[key]).vectors):
-                found.append(Carried(key, vector.domain, label_of(held, key, index), partial(values_of, held, shares_folder, self.number, index)))
+            for index, domain in enumerate(self.passages[key].dealt):
+                found.append(Carried(key, domain, label_of(held, key, index), partial(values_of, held, shares_folder, self.number, index)))
         return found
 
 

@@ -31,6 +31,7 @@ from keyquorum.sharing.noise_check import noise_within
 from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.randomness import wipe
 from keyquorum.sharing.rounding import scaled_words
+from keyquorum.sharing.shares import Shares
 from keyquorum.sharing.variants import PaddedOutput, Variant, combine_modulo
 
 from . import decrypt
@@ -50,6 +51,7 @@ from .precision import Precision, key_precision
 from .receipts import check_noise, check_receipt
 from .recognise import ciphertext_of
 from .ring import RING, decrypts_in_ring, padded_output
+from .ring_secret import check_ring_secret, make_ring_secret
 from .ring_variant import RingVariant, ring_variant
 from .texts import SealTexts
 from .variant import SealVariant, seal_variant
@@ -87,6 +89,16 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
                 f"{committee.protocol}: {parameters.name} has primes of less than {LEAST_MAC_BITS} bits, too short for MACs: choose a committee without MACs"
             )
         return (*fields, SecretVector(RING, n)) if decrypts_in_ring(parameters) else fields
+
+    def passed_on(self, info: SealKeyInfo, held: Sequence[SecretVector], committee: Committee) -> tuple[Domain | None, ...]:
+        *fields, last = self.vectors_for(info, committee)
+        if Domain.parse(last.domain).prime is not None or list(held) != fields:
+            return super().passed_on(info, held, committee)
+        check_ring_secret(info, committee)
+        return (*(Domain.parse(vector.domain) for vector in fields), None)
+
+    def make_last(self, context: PartyContext, info: SealKeyInfo, held: Sequence[Shares]) -> Shares:
+        return make_ring_secret(context, info, held)
 
     def request(self, parameters: ParameterSet, options: Mapping[str, object]) -> SealRequest:
         given = {name: value for name, value in options.items() if value is not None}

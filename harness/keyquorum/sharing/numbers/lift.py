@@ -3,10 +3,13 @@
 For x of b bits c = x + 2^b + r is opened in the first domain, under a mask r (`lift_open`), and every other domain takes x = c - 2^b - r
 (`lift_close`). The mask must be the same integer everywhere. A joint integer is the same whatever a corrupted party does
 (``Source/mpc/src/joint.rs``). A sum of masks that t + 1 parties input in each domain is the same if these parties follow the protocol. With MACs
-tests show that x is the same (:meth:`Lifted.prove`)."""
+tests show that x is the same (:meth:`Lifted.prove`).
+
+Where parties have x modulo several primes already, each too short for long masks, c is opened modulo each, and is the integer that these residues determine together."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -16,6 +19,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from keyquorum._engine import CheckError
 from keyquorum.dsl import ShareVector, wiped_on_failure
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
@@ -61,6 +65,13 @@ def lift_masks(size: int, bits: int) -> Ints:
 def lifted_at_a_time(threshold: int) -> int:
     """Values in one run of `lift_open`."""
     return LIFTED // (threshold + 1)
+
+
+def integers_of(residues: Sequence[Sequence[int] | Ints], moduli: Sequence[int]) -> list[int]:
+    """The integers in [0, product of the primes ``moduli``) with these residues modulo each: Chinese remainders."""
+    whole = math.prod(moduli)
+    factors = [whole // q * pow(whole // q, -1, q) for q in moduli]
+    return [sum(int(r) % q * factor for r, q, factor in zip(row, moduli, factors, strict=True)) % whole for row in zip(*residues, strict=True)]
 
 
 class LiftMasks(ABC):
@@ -132,13 +143,16 @@ class JointLiftMasks(LiftMasks):
 
 class Lifted:
     """Values x in all domains that ask for them, in a ``with`` block, which begins with the opening of c and ends with the masks wiped. ``x``:
-    shares of all values, -2^b < x < 2^``b``; ``draw``: makes masks for so many values. Rounds: those of `lift_open`."""
+    shares of all values, -2^b < x < 2^``b``; ``draw``: makes masks for so many values; ``more``: shares of x modulo other primes, which with ``x`` determine c. Rounds: those of `lift_open`, in each of
+    these domains. Raises :class:`.CheckError` if the residues of c in these are not of one short integer."""
 
     opened: Ints
     """c, for all values."""
 
-    def __init__(self, x: Shares, b: int, draw: Callable[[int], LiftMasks]) -> None:
+    def __init__(self, x: Shares, b: int, draw: Callable[[int], LiftMasks], more: Sequence[Shares] = ()) -> None:
         self._x, self._b, self._draw, self._count = x, b, draw, x.length
+        self._files = (x, *more)
+        self._modulus = math.prod(file.runs.modulus for file in self._files)
 
     def __enter__(self) -> Self:
         with ExitStack() as wiping:
@@ -152,15 +166,27 @@ class Lifted:
     def _begin(self, wiping: ExitStack) -> None:
         self._masks = masks = self._draw(self._count)
         wiping.callback(masks.wipe)
-        start = masks.append_to(self._x)
+        starts = [masks.append_to(file) for file in self._files]
         opened = []
         for piece in self._pieces(self._count):
-            call = lift_open(
-                contributors=masks.contributors, size=piece.length, b=self._b, lam=masks.bits - self._b, modulus=self._x.runs.modulus, x=piece,
-                masks=masks.where, r=None if start is None else Segment(start + piece.start, piece.length),
-            )  # fmt: skip
-            opened.append(self._x.run(call, masks.private(piece)))
+            found = []
+            for file, start in zip(self._files, starts, strict=True):
+                call = lift_open(
+                    contributors=masks.contributors, size=piece.length, b=self._b, lam=masks.bits - self._b, modulus=self._modulus, x=piece,
+                    masks=masks.where, r=None if start is None else Segment(start + piece.start, piece.length),
+                )  # fmt: skip
+                found.append(file.run(call, masks.private(piece)))
+            opened.append(found[0] if len(found) == 1 else self._integers(found))
         self.opened = np.concatenate(opened)
+
+    def _integers(self, found: Sequence[Ints]) -> Ints:
+        """c, from what was opened in each of several domains."""
+        integers = integers_of(found, [file.runs.modulus for file in self._files])
+        if max(integers) >> 63:
+            raise CheckError(
+                "values that are to be lifted are not the same short integers modulo all primes: one of the parties cheats, or whoever passed them on"
+            )
+        return np.array(integers, dtype=np.int64)
 
     def _pieces(self, count: int) -> list[Segment]:
         step = lifted_at_a_time(self._x.runs.context.committee.threshold)

@@ -15,6 +15,10 @@ refuse others. The two integers v and v' lie in this range. Their difference d i
 passes. Entry j is in the subset with probability 1/2, independently of the others: a test passes with at most 1/2, and all with 2^-TESTS, whatever else differs. Nothing is
 inverted, so zero divisors modulo 2^k do no harm. Two other domains need no test of each other. A union over entries is not needed: one that differs suffices.
 
+*Several first domains.* Where x is there modulo several primes, and no program of these parties made it (a key that another committee passed on), these domains determine v together: M is the product of the primes, and v the
+integer in [0, M) with the residues that they opened. The argument is the same. Without a bound on x, it says that every entry that passes is residues of one integer, the difference of two that lie in the range: so the entries
+are the same short integers in all domains.
+
 The result is exact. There is no slack, unlike with proofs that a number is short: the parts of r themselves are not proven, only what depends on them.
 
 **What tests reveal.** v is a sum of small values under the masks of all parties. An honest party's mask is the sum of four uniform numbers; the distance from independence of all tests of a key
@@ -47,6 +51,7 @@ from keyquorum.programs.signatures import lift_test, sum_inputs
 
 from ..randomness import uniform_below, wipe
 from ..shares import Shares
+from .lift import integers_of
 
 Ints = NDArray[np.int64]
 
@@ -80,10 +85,11 @@ def pieces_of(count: int, first: int) -> list[Segment]:
 
 
 class LiftTests:
-    """The tests of one vector of values, in a ``with`` block, which wipes this party's masks whatever happens. ``bound``: on the absolute value of each, in the domain where they were computed."""
+    """The tests of one vector of values, in a ``with`` block, which wipes this party's masks whatever happens. ``modulus``: of the domain where they were computed, or a number below it; ``bound``: on the
+    absolute value of each there; ``first``: domains, the first ones, that take the place of that domain together."""
 
-    def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int) -> None:
-        self._context, self._pieces, self._bound = context, list(pieces), bound
+    def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int, first: int = 1) -> None:
+        self._context, self._pieces, self._bound, self._first = context, list(pieces), bound, first
         self._domains: list[LiftedDomain] = []
         self._used = False
         self._masks_at: list[int] = []
@@ -103,7 +109,7 @@ class LiftTests:
         wipe(self._masks)
 
     def input_masks(self, domain: LiftedDomain) -> None:
-        """Every party inputs its masks in a domain; first in the one where the values were computed. One round. Raises ProgramError after :meth:`run`."""
+        """Every party inputs its masks in a domain; first in those where the values were computed. One round. Raises ProgramError after :meth:`run`."""
         self.require_unused()
         count = TESTS * domain.pieces
         self._masks_at.append(domain.shares.length)
@@ -136,15 +142,15 @@ class LiftTests:
         toss, opened = session.toss(64), bytearray()
         for number, piece in enumerate(self._pieces):
             subsets = self._subsets(toss, number, piece.length)
-            expected: list[int] | None = None
-            for at, domain in zip(self._masks_at, self._domains, strict=True):
-                if number >= domain.pieces:
-                    continue
-                sums = self._opened(domain, number, piece, at, subsets)
-                if expected is None:
-                    expected = sums
-                    opened += b"".join(v.to_bytes(8, "little") for v in sums)
+            places = [(at, domain) for at, domain in zip(self._masks_at, self._domains, strict=True) if number < domain.pieces]
+            first, others = places[: self._first], places[self._first :]
+            residues = [self._opened(domain, number, piece, at, subsets) for at, domain in first]
+            expected = integers_of(residues, [domain.shares.runs.modulus for _, domain in first])
+            for (_, domain), sums in zip(first, residues, strict=True):
                 self._judge(domain, sums, expected)
+            opened += b"".join(v.to_bytes(8, "little") for v in expected)
+            for at, domain in others:
+                self._judge(domain, self._opened(domain, number, piece, at, subsets), expected)
         return bytes(opened)
 
     def _subsets(self, toss: bytes, number: int, size: int) -> Ints:

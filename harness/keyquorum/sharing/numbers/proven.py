@@ -27,6 +27,7 @@ from keyquorum.sharing.variants import Section
 from .base import PrivateNumbers
 from .flooding import Flooding, FloodingPolicy
 from .lift import MERSENNE, Lifted, LiftMasks
+from .lift import InputMasks as InputLiftMasks
 from .lift_tests import PIECE, TESTS, LiftedDomain, LiftTests, mask_width, pieces_of
 from .rounding import InputBits, InputMasks
 from .uniform_noise import UniformNoise, uniform_noise
@@ -76,6 +77,11 @@ class ProvenNumbers(PrivateNumbers):
     def lift(self, x: Shares, b: int) -> Lifted:
         """The same, with :meth:`.Lifted.prove`."""
         return ProvenLifted(x, b, self.masks)
+
+    def lift_held(self, held: Sequence[Shares], b: int, bits: int) -> ProvenLifted:
+        """Values x, -2^b < x < 2^``b``, that this committee holds modulo each of several primes, for other domains, under masks of ``bits`` bits of each party, which are sure not to wrap modulo the product of these primes. Whoever
+        made them, they are shown to be the same integers in all domains (:meth:`.ProvenLifted.prove`)."""
+        return ProvenLifted(held[0], b, lambda count: InputLiftMasks(self.context, count, bits), held[1:])
 
     @classmethod
     def lift_leaks(cls, committee: Committee, values: int, mask_bits: int, prime_bits: int, bound: int) -> float:
@@ -195,22 +201,31 @@ class ProvenNoise(Flooding):
 class ProvenLifted(Lifted):
     """Values that are lifted to all domains at once, and tested before anything is computed with them."""
 
-    def __init__(self, x: Shares, b: int, draw: Callable[[int], LiftMasks]) -> None:
-        super().__init__(x, b, draw)
+    def __init__(self, x: Shares, b: int, draw: Callable[[int], LiftMasks], more: Sequence[Shares] = ()) -> None:
+        super().__init__(x, b, draw, more)
         self._alone = x.layout.first.length
         self._cuts = pieces_of(x.length, self._alone)
         self._tested: dict[DomainRun, Shares] = {}
 
     def _begin(self, wiping: ExitStack) -> None:
         super()._begin(wiping)
-        self._tests = wiping.enter_context(LiftTests(self._x.runs.context, self._cuts, self._x.runs.modulus, 1 << self._b))
-        self._tests.input_masks(LiftedDomain(self._x, len(self._cuts)))
+        tests = LiftTests(self._x.runs.context, self._cuts, min(self._modulus, MERSENNE), 1 << self._b, len(self._files))
+        self._tests = wiping.enter_context(tests)
+        for file in self._files:
+            self._test_held(file)
 
-    def prove(self, whole: Sequence[DomainRun], first_segment_in: Sequence[DomainRun] = ()) -> bytes:
-        """See :meth:`.Lifted.prove`. Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then; ProgramError
+    def _test_held(self, shares: Shares) -> None:
+        """Has shares tested in whose domain x is already."""
+        self._tests.require_unused()
+        self._tests.input_masks(LiftedDomain(shares, len(self._cuts)))
+
+    def prove(self, whole: Sequence[DomainRun], first_segment_in: Sequence[DomainRun] = (), held: Sequence[Shares] = ()) -> bytes:
+        """See :meth:`.Lifted.prove`. ``held``: shares of x over further domains, where it is already: they are tested as well. Raises :class:`.CheckError` if a value is another one in some domain; the MAC key is burned then; ProgramError
         if it was called before. Rounds: those of `lift_close` in every domain, and of the tests."""
         lifted: dict[DomainRun, Shares] = {}
         with self._x.runs.context.phase("lift test"):
+            for file in held:
+                self._test_held(file)
             for count, domains in ((self._count, whole), (self._alone, first_segment_in)):
                 for runs in domains:
                     lifted[runs] = self._wiping.enter_context(self._empty(runs))
