@@ -199,12 +199,10 @@ class _Run:
             if self.transfer is not None:
                 with self.context.phase("check"):
                     self.transfer.run(self._carried(record, change))
+            self._make_last(infos, record)
             if change is not None and self.transfer is not None and self.transfer.macs is not None:
-                with self.context.phase("last vectors", len(infos)) as step:
-                    for name, info in infos.items():
-                        self._make_last(change, name, info)
-                        self._complete(change, name, info)
-                        step()
+                for name, info in infos.items():
+                    self._complete(change, name, info)
             if change is None:
                 change = Change.propose(self.own, self.number, record)
             self.session.compare("record on the disk", bytes.fromhex(record.digest))
@@ -408,12 +406,18 @@ class _Run:
             for secret in (share, masks, summands):
                 wipe_bytes(secret)
 
-    def _make_last(self, change: Change, key: str, info: KeyInfo) -> None:
-        """With MACs: makes shares of the vector that the old committee does not have."""
-        assert self.transfer is not None and self.transfer.macs is not None
-        if self.passages[key].made:
-            held = Holding.from_json(change.record.keys[key])
-            self.transfer.macs.make_last(info, held, [label_of(held, key, index) for index in range(len(held.vectors))])
+    def _make_last(self, infos: Mapping[str, KeyInfo], record: Record) -> None:
+        """New members with MACs make shares of vectors that the old committee does not have. Old ones wait: no change of theirs begins before. Rounds: those of :meth:`.KeyScheme.make_last`, and 1."""
+        made = [name for name, passed in self.passages.items() if passed.made]
+        if not made:
+            return
+        with self.context.phase("last vectors", len(made)) as step:
+            for name in made if not self.is_old else ():
+                assert self.transfer is not None and self.transfer.macs is not None
+                held = Holding.from_json(record.keys[name])
+                self.transfer.macs.make_last(infos[name], held, [label_of(held, name, index) for index in range(len(held.vectors))])
+                step()
+            self.session.compare("last vectors", bytes.fromhex(record.digest))
 
     def _complete(self, change: Change, key: str, info: KeyInfo) -> None:
         """Reads back what this new member wrote of a key, or writes shares with MACs; then the metadata."""

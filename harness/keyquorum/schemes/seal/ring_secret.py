@@ -38,23 +38,14 @@ TRIT_BITS = 1
 
 
 def opened_in(primes: Sequence[int]) -> int:
-    """The number of primes, the first ones, in which masked values are opened: their product leaves room for the longest masks, or they are all."""
-    return next((k for k in range(1, len(primes)) if math.prod(primes[:k]).bit_length() > LIFT_BITS + 1), len(primes))
-
-
-def mask_bits(primes: Sequence[int], committee: Committee) -> int:
-    """Bits of each party's masks: as many as in key generation, or what fits the primes."""
-    room = math.prod(primes).bit_length() - 3 - committee.threshold.bit_length()
-    return min(kind_of(committee).mask_bits(committee), room)
+    """The number of primes, the first ones, in which masked values are opened: their product has room for the masks of key generation. Sets have two primes or more, and with MACs each has 36 bits or more."""
+    return next(k for k in range(1, len(primes) + 1) if math.prod(primes[:k]).bit_length() > LIFT_BITS + 1)
 
 
 def leaked(info: SealKeyInfo, committee: Committee) -> float:
     """Distance from independence of what all tries of a key together open."""
-    primes = info.parameters.coeff_modulus
-    bits = min(math.prod(primes).bit_length() - 1, LIFT_BITS)
-    return math.sqrt(FIT_RUNS) * kind_of(committee).lift_leaks(
-        committee, info.parameters.ring_degree, mask_bits(primes, committee), bits, 1 << TRIT_BITS
-    )
+    kind = kind_of(committee)
+    return math.sqrt(FIT_RUNS) * kind.lift_leaks(committee, info.parameters.ring_degree, kind.mask_bits(committee), LIFT_BITS, 1 << TRIT_BITS)
 
 
 def check_ring_secret(info: SealKeyInfo, committee: Committee) -> None:
@@ -78,11 +69,10 @@ def make_ring_secret(context: PartyContext, info: SealKeyInfo, held: Sequence[Sh
     :class:`.CheckError` if the secret is not the same short integer everywhere; the MAC key is burned if tests have begun."""
     primes, ring = info.parameters.coeff_modulus, Run(context).ring(RING.bits)
     count = opened_in(primes)
-    lifted = ProvenNumbers(Run(context)).lift_held(held[:count], TRIT_BITS, mask_bits(primes, context.committee))
-    with lifted:
+    with ProvenNumbers(Run(context)).lift_held(held[:count], TRIT_BITS) as lifted:
         proof = lifted.prove([ring], held=held[count:])
         context.session.compare("secret in the ring", hashlib.sha256(lifted.opened.tobytes() + proof).digest())
         return ring.shares(lifted.over(ring).head(info.parameters.ring_degree), secret=info.parameters.ring_degree)
 
 
-__all__ = ["check_ring_secret", "leaked", "make_ring_secret", "mask_bits", "opened_in"]
+__all__ = ["check_ring_secret", "leaked", "make_ring_secret", "opened_in"]

@@ -27,7 +27,6 @@ from keyquorum.sharing.variants import Section
 from .base import PrivateNumbers
 from .flooding import Flooding, FloodingPolicy
 from .lift import MERSENNE, Lifted, LiftMasks
-from .lift import InputMasks as InputLiftMasks
 from .lift_tests import PIECE, TESTS, LiftedDomain, LiftTests, mask_width, pieces_of
 from .rounding import InputBits, InputMasks
 from .uniform_noise import UniformNoise, uniform_noise
@@ -78,10 +77,10 @@ class ProvenNumbers(PrivateNumbers):
         """The same, with :meth:`.Lifted.prove`."""
         return ProvenLifted(x, b, self.masks)
 
-    def lift_held(self, held: Sequence[Shares], b: int, bits: int) -> ProvenLifted:
-        """Values x, -2^b < x < 2^``b``, that this committee holds modulo each of several primes, for other domains, under masks of ``bits`` bits of each party, which are sure not to wrap modulo the product of these primes. Whoever
-        made them, they are shown to be the same integers in all domains (:meth:`.ProvenLifted.prove`)."""
-        return ProvenLifted(held[0], b, lambda count: InputLiftMasks(self.context, count, bits), held[1:])
+    def lift_held(self, held: Sequence[Shares], b: int) -> ProvenLifted:
+        """Values x, -2^b < x < 2^``b``, that this committee holds modulo each of several primes, whose product has room for the masks, for other domains. Whoever made them: they are shown to be the same integers in all
+        domains (:meth:`.ProvenLifted.prove`)."""
+        return ProvenLifted(held[0], b, self.masks, held[1:])
 
     @classmethod
     def lift_leaks(cls, committee: Committee, values: int, mask_bits: int, prime_bits: int, bound: int) -> float:
