@@ -1,4 +1,4 @@
-"""z2_to_zq, z3_to_zq, sum_inputs and lift: every backend agrees with clear arithmetic, at the cost stated."""
+"""z2_to_zq, bit_inputs, z3_to_zq, sum_inputs and lift: every backend agrees with clear arithmetic, at the cost stated."""
 
 from __future__ import annotations
 
@@ -52,6 +52,21 @@ def test_z2_to_zq(backend: Backend, contributors: int) -> None:
             arguments = {"contributors": contributors, "size": 200, "method": method}
             out = run("z2_to_zq", arguments, backend, private=dict(enumerate(bits)))
             assert np.array_equal(out.shares, bits.sum(0) % 2)
+
+
+@pytest.mark.parametrize("backend", ALL, ids=str)
+@pytest.mark.parametrize("contributors", [1, 2, 3, 5])
+def test_bits_are_proven(backend: Backend, contributors: int) -> None:
+    """What is opened is zero for bits alone, also modulo 2^k, whatever the others give."""
+    contributors = min(contributors, backend.parties)
+    bits = RNG.integers(0, 2, (contributors, 60))
+    arguments = {"contributors": contributors, "size": 60}
+    out = run("bit_inputs", arguments, backend, private=dict(enumerate(bits)))
+    assert np.array_equal(out.shares, bits.sum(0) % 2) and not out.public.any()
+    for wrong in (2, -1, 3, 1 << 32, 1 << 62):
+        bits[0, 7] = wrong
+        found = run("bit_inputs", arguments, backend, private=dict(enumerate(bits))).public.reshape(contributors, -1)
+        assert np.flatnonzero(found).tolist() == [7]
 
 
 @pytest.mark.parametrize("backend", ALL, ids=str)

@@ -124,6 +124,7 @@ class _Builder:
         for binary in BINARY:
             call = signatures.z2_to_zq(contributors=CONTRIBUTORS, size=n, method=binary)
             yield from self.case(call, binary, private=summand_bits, appended=n)
+        yield from self.case(signatures.bit_inputs(contributors=CONTRIBUTORS, size=n), private=summand_bits, appended=n)
         summands = self.inputs(lambda: self.rng.integers(-(2**40), 2**40, n))
         yield from self.case(signatures.sum_inputs(contributors=CONTRIBUTORS, size=n), private=summands, appended=n)
         m = n // 8  # 60 bits each

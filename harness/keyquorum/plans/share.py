@@ -22,6 +22,7 @@ from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.jobs import party_job
 from keyquorum.programs.signatures import lisss_share
+from keyquorum.schemes.holding import holding_of
 from keyquorum.schemes.key_folder import load_shares
 from keyquorum.schemes.keys import KeyInfo, SecretVector
 from keyquorum.schemes.subset_keys import compare_key, load_key_as
@@ -62,11 +63,12 @@ def share_job(context: PartyContext, job: Json) -> Json:
     compare_key(context, folder, info)
     sharing = SubsetSharing(info.key_id, context.session.toss(16).hex(), job["members"])
     remove_unpublished(folder, info)
-    shares = load_shares(folder, info, context.party, len(shared_vectors(info)))
+    held = shared_vectors(info, holding_of(folder, info).vectors)
+    shares = load_shares(folder, info, context.party, len(held))
     try:
         for index, share in enumerate(shares):
             with context.phase("share"):
-                vectors = share_vector(context, info.secrets[index], sharing.members, share.words)
+                vectors = share_vector(context, held[index], sharing.members, share.words)
             try:
                 write_vectors(folder, info, sharing, context.party, index, vectors)
             finally:

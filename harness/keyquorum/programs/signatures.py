@@ -83,6 +83,14 @@ def and_triples(*, size: int, count: int) -> Call:
 
 
 @program
+def bit_inputs(*, contributors: int, size: int) -> Call:
+    """Bits of several contributors become shares of their XOR, and proof that they are bits.
+
+    Rounds: ``1 + max(2, ceil(log2(contributors)))``
+    """
+
+
+@program
 def client_masks(*, size: int, words: int) -> Call:
     """Random bits that hide inputs and results of clients outside, and what shows a client that it has the true ones: for each client a random
     element k of GF(2^64), and the products of k with its bits, 64 at a time.

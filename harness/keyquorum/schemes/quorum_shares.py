@@ -32,6 +32,7 @@ from keyquorum.sharing.group import lagrange
 from keyquorum.sharing.randomness import wipe
 
 from .base import AnyScheme, Scheme
+from .holding import holding_of
 from .key_folder import load_shares
 from .keys import KeyInfo
 
@@ -83,11 +84,12 @@ class OwnShares(ABC):
 
     def load(self, folder: Path, info: KeyInfo, subset: Subset, party: int, count: int | None) -> tuple[str, list[ShareVector]]:
         """The additive shares of the first ``count`` vectors; there is no other sharing to name."""
-        self.check(subset, scheme_of(info), Domain.parse(info.secrets[0].domain))
+        vectors = holding_of(folder, info).vectors
+        self.check(subset, scheme_of(info), Domain.parse(vectors[0].domain))
         made: list[ShareVector] = []
         own = load_shares(folder, info, subset.numbers[party], count)
         try:
-            for secret, share in zip(info.secrets, own, strict=False):
+            for secret, share in zip(vectors, own, strict=False):
                 made.append(ShareVector.from_words(self.additive(subset, party, share.words, Domain.parse(secret.domain))[None, :]))
         except BaseException:
             for share in made:

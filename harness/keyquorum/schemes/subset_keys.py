@@ -76,7 +76,7 @@ def load_key_as(committee: Committee, folder: Path) -> KeyInfo:
     info = load_key(folder)
     check_made_by(committee.whole, info, folder)
     if isinstance(committee, Subset):
-        shares_of(committee).check(committee, scheme_of(info), Domain.parse(info.secrets[0].domain))
+        shares_of(committee).check(committee, scheme_of(info), Domain.parse(holding_of(folder, info).vectors[0].domain))
     return info
 
 

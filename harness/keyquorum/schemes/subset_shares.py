@@ -56,11 +56,11 @@ def ring_bits(domain: str) -> int:
     return found.bits
 
 
-def shared_vectors(info: KeyInfo) -> tuple[SecretVector, ...]:
-    """The secret vectors of a key of which subsets have shares. Raises ParameterError for a scheme without."""
+def shared_vectors(info: KeyInfo, vectors: tuple[SecretVector, ...]) -> tuple[SecretVector, ...]:
+    """Those of the secret ``vectors`` that the committee holds of a key of which subsets have shares. Raises ParameterError for a scheme without."""
     scheme = scheme_of(info)
     require_shared(scheme, info.parameters.scheme.upper())
-    return info.secrets[: scheme.subset_vectors]
+    return vectors[: scheme.subset_vectors]
 
 
 def require_shared(scheme: AnyScheme, name: str = "") -> None:
@@ -101,7 +101,8 @@ def check_subsets(committee: Committee, info: KeyInfo, members: int) -> int:
         raise ParameterError(
             f"-t {members}: {choice}, since any {threshold + 1} of the {parties} parties have the key already by the committee's own shares"
         )
-    count, size = comb(parties - 1, members - 1), sum(vector_bytes(s.length, ring_bits(s.domain)) for s in shared_vectors(info))
+    shared = shared_vectors(info, scheme_of(info).vectors_for(info, committee))
+    count, size = comb(parties - 1, members - 1), sum(vector_bytes(s.length, ring_bits(s.domain)) for s in shared)
     if count * size > MOST_BYTES:
         raise ParameterError(
             f"{members} of {parties}: C({parties - 1}, {members - 1}) = {count:,} shares of {size:,} bytes are {count * size:,} bytes at each party, "
@@ -116,7 +117,8 @@ def own_subsets(parties: int, members: int, party: int) -> list[tuple[int, ...]]
 
 
 def _header(folder: Path, info: KeyInfo, sharing: SubsetSharing, party: int, index: int) -> Json:
-    vector, parties = info.secrets[index], holding_of(folder, info).parties
+    held = holding_of(folder, info)
+    vector, parties = held.vectors[index], held.parties
     # The id of the sharing stands for that of the key: files of two runs are foreign to one another.
     said = f"{info.key_id} {sharing.id} {sharing.members}".encode()
     return {
@@ -198,7 +200,7 @@ def load_subset_shares(folder: Path, info: KeyInfo, subset: Subset, party: int) 
     at = own_subsets(subset.whole.size, sharing.members, number).index(subset.numbers)
     shares: list[ShareVector] = []
     try:
-        for index in range(len(shared_vectors(info))):
+        for index in range(len(shared_vectors(info, holding_of(folder, info).vectors))):
             shares.append(_load_vector(folder, info, sharing, number, index, at))
     except BaseException:
         for share in shares:
@@ -213,14 +215,14 @@ def check_shares(folder: Path, info: KeyInfo, party: int) -> SubsetSharing | Non
     if not (shares_in(folder) / SUBSETS).exists():
         return None
     sharing = read_sharing(folder, info)
-    for index in range(len(shared_vectors(info))):
+    for index in range(len(shared_vectors(info, holding_of(folder, info).vectors))):
         _load_vector(folder, info, sharing, party, index, 0).wipe()
     return sharing
 
 
 def _load_vector(folder: Path, info: KeyInfo, sharing: SubsetSharing, number: int, index: int, at: int) -> ShareVector:
     """The share of a secret vector in subset ``at`` of those that have party ``number``."""
-    vector = info.secrets[index]
+    vector = holding_of(folder, info).vectors[index]
     bits = ring_bits(vector.domain)
     size = vector_bytes(vector.length, bits)
     data = bytearray(ShareFile.read(str(_path(folder, sharing, index)), _header(folder, info, sharing, number, index)))

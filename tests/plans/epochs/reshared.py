@@ -15,7 +15,7 @@ from keyquorum.parties import PartyContext, RunReport, run_in_process
 from keyquorum.parties.jobs import check_alone, run_job
 from keyquorum.plans.epochs.origins import SEMI_HONEST
 from keyquorum.plans.epochs.reshare import bridge
-from keyquorum.schemes.holding import shares_in
+from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_key, load_shares
 
 from tests.plans.test_refresh import opened
@@ -43,7 +43,7 @@ def secrets_of(committee: Committee, key: str = "key") -> list[list[int]]:
     place = committee.key_folder(0, key)
     held = [load_shares(committee.key_folder(party, key), load_key(place), party) for party in range(committee.size)]
     found = []
-    for index, vector in enumerate(load_key(place).secrets):
+    for index, vector in enumerate(holding_of(place, load_key(place)).vectors):
         words = [np.array(shares[index].words) for shares in held]
         if Domain.parse(vector.domain).bits > 64 and Domain.parse(vector.domain).prime is not None:
             words = [_wide(each) for each in words]

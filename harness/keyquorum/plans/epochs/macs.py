@@ -9,6 +9,9 @@
 old member states only what its own check passed. So the transfer check sees d != 0 as it does without MACs (``Source/mpc/src/transfer.rs``), in every domain for itself.
 *Privacy.* An honest member's input is under a mask that it alone knows. Combinations are uniform, since the numbers of an honest old member are. Modulo 2^64 they are opened under masks of what is above 2^64
 (``Source/protocols/src/authenticated/openings.rs``), so carries of summands stay hidden.
+*Bits.* Committees without MACs hold the bits of a key modulo 2, and those with MACs modulo 2^64. Summands are dealt modulo 2. Each new member inputs its own, shows that they are bits, and products add them up modulo 2. An old committee with MACs deals the lowest bits of its shares. Of opened
+combinations the lowest bits count, and all else is under masks: new members add twice a uniform number of each of them, those of old ones are uniform. A member that inputs something else than a bit is found by what it knows: one member knows a summand alone, so neither this check nor the
+transfer check fails or passes with a bit of the key, whichever comes first. (Of sums of inputs of several members the test of bits would tell one: b + 1 is a bit for b = 0 alone.)
 *Burned keys.* An old committee with a burned MAC key can pass its keys on without MACs, if this is accepted: values of shares were never opened. Then its members pass on and state what they like, as in a
 semi-honest committee.
 *MAC keys.* A check that fails burns the key of the committee whose check it is, and one that is cut off counts as always (:mod:`keyquorum.parties.mac_key`).
@@ -24,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keyquorum._engine import ShareFile, transfer_factors, transfer_rows
+from keyquorum._engine import CheckError, ShareFile, transfer_factors, transfer_rows
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import EpochError
@@ -33,7 +36,7 @@ from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.plans.epochs.refresh import wipe_bytes
 from keyquorum.programs import Segment
-from keyquorum.programs.signatures import lift_test, sum_inputs
+from keyquorum.programs.signatures import bit_inputs, lift_test, sum_inputs
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding
 from keyquorum.schemes.key_folder import element_words, read_vector
@@ -73,14 +76,14 @@ class MacGroup:
             raise EpochError("shares of a vector for the second time: this is a bug, please report it")
         self._files[label] = shares
 
-    def masked(self, held: Holding, folder: Path, index: int, label: bytes) -> tuple[bytes, bytes]:
-        """At an old member: the values of its shares of a vector, and of masks behind it that are made here, as share files without MACs have them. The caller overwrites what it gets. ``folder``: of the share files.
+    def masked(self, held: Holding, folder: Path, index: int, label: bytes, dealt: Domain) -> tuple[bytes, bytes]:
+        """At an old member: the values of its shares of a vector, and of masks behind it that are made here, as share files without MACs have them, in the domain in which they are ``dealt``. The caller overwrites what it gets. ``folder``: of the share files.
         Rounds: those of the inputs. Raises KeyFileError or StoreError for a damaged file."""
         domain, width = Domain.parse(held.vectors[index].domain), element_words(held.protocol, held.vectors[index].domain)
-        rows = transfer_rows(domain)
+        rows = transfer_rows(dealt)
         shares = self._runs(domain).shares(read_vector(held, folder, self._number, index))
         self._keep(label, shares)
-        values, drawn = _lowest(shares.file.words, width), _uniform(domain, rows)
+        values, drawn = _lowest(shares.file.words, width, dealt), _uniform(domain, rows)
         try:
             shares.run(sum_inputs(contributors=self._committee.size, size=rows), private=drawn)
         except BaseException:
@@ -90,22 +93,39 @@ class MacGroup:
             wipe(drawn)
         masks = shares.tail(rows * width)
         try:
-            return values, _lowest(masks, width)
+            return values, _lowest(masks, width, dealt)
         finally:
             wipe(masks)
 
-    def authenticate(self, domain: str, label: bytes, summands: bytes) -> None:
-        """At a new member: makes shares with MACs of the sum of what all members give, the elements of a vector and of its masks. Rounds: those of the inputs."""
+    def authenticate(self, domain: Domain, dealt: Domain, label: bytes, summands: bytes) -> None:
+        """At a new member: makes shares with MACs of the sum of what all members give, the elements of a vector and of its masks, which were ``dealt`` in the same domain or modulo 2. Rounds: those of the inputs.
+        Raises :class:`.CheckError` if a member gives something else than bits."""
         given = np.frombuffer(summands, dtype="<i8").astype(np.int64)
-        shares = self._runs(Domain.parse(domain)).shares()
+        shares = self._runs(domain).shares()
         self._keep(label, shares)
         try:
-            shares.run(sum_inputs(contributors=self._committee.size, size=given.size), private=given)
+            if domain == dealt:
+                shares.run(sum_inputs(contributors=self._committee.size, size=given.size), private=given)
+            else:
+                self._authenticate_bits(shares, given, transfer_rows(dealt))
         finally:
             wipe(given)
 
+    def _authenticate_bits(self, shares: Shares, given: Ints, rows: int) -> None:
+        """The same of bits, whose last ``rows`` are masks. Of a mask the lowest bit is opened with a combination of the others, so that its bits above are uniform."""
+        contributors, size = self._committee.size, given.size - rows
+        words = shares.run(bit_inputs(contributors=contributors, size=size), private=given[:size])
+        _judge_bits(self._committee, words.reshape(contributors, -1))
+        masks = _uniform(shares.runs.domain, rows)
+        masks <<= 1
+        masks |= given[size:]
+        try:
+            shares.run(sum_inputs(contributors=contributors, size=rows), private=masks)
+        finally:
+            wipe(masks)
+
     def opened(self, toss: bytes, domain: str, label: bytes) -> bytes:
-        """The combinations of a vector, opened among the members with the check of their MACs. Rounds: 1 and those of the check. Raises :class:`.CheckError` if it fails: the MAC key is burned then."""
+        """The combinations of a vector that is dealt in this domain, opened among the members with the check of their MACs. Rounds: 1 and those of the check. Raises :class:`.CheckError` if it fails: the MAC key is burned then."""
         shares, rows, modulus = self._files[label], transfer_rows(domain), Domain.parse(domain).modulus
         size = shares.length - rows
         factors = np.frombuffer(transfer_factors(domain, (toss, label), size, rows), dtype="<i8").astype(np.int64)
@@ -145,20 +165,35 @@ class MacGroup:
             self._context = None
 
 
-def values_of(held: Holding, folder: Path, party: int, index: int) -> bytes:
-    """A party's shares of a vector without their MACs, which the caller overwrites. ``folder``: of the share files. Raises KeyFileError or StoreError."""
+def values_of(held: Holding, folder: Path, party: int, index: int, dealt: Domain) -> bytes:
+    """A party's shares of a vector without their MACs, in the domain in which they are ``dealt``; the caller overwrites them. ``folder``: of the share files. Raises KeyFileError or StoreError."""
     if not PROTOCOLS[held.protocol].macs:
         return ShareFile.read(str(folder / f"share-{index}.kqs"), held.share_header(party, index))
     share = read_vector(held, folder, party, index)
     try:
-        return _lowest(share.words, share.element_words)
+        return _lowest(share.words, share.element_words, dealt)
     finally:
         share.wipe()
 
 
-def _lowest(words: NDArray[np.uint64], width: int) -> bytes:
-    """The values of shares [parts, elements * width]: of a ring the lowest words, modulo 2^64."""
-    return words[0, ::width].astype("<u8").tobytes()
+def _lowest(words: NDArray[np.uint64], width: int, dealt: Domain) -> bytes:
+    """The values of shares [parts, elements * width]: of a ring the lowest words, modulo 2^64 or 2."""
+    values = words[0, ::width].astype("<u8")
+    if dealt.prime is None:
+        values &= np.uint64(dealt.modulus - 1)
+    try:
+        return values.tobytes()
+    finally:
+        wipe(values)
+
+
+def _judge_bits(committee: Committee, opened: Ints) -> None:
+    """Refuses what is not bits: rows of what `bit_inputs` opened, one a member."""
+    for party, words in enumerate(opened):
+        if words.any():
+            raise CheckError(
+                f"party {party} of {committee.name} gave something else than the bits that it got: it cheats, make the committee without it"
+            )
 
 
 def _uniform(domain: Domain, count: int) -> Ints:

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from keyquorum.model.bridge import Bridge
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.plain import is_count
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.keys import KeyInfo, SecretVector
+
+MOST_DIGITS = 100
+"""Characters of a domain, which another committee sends."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ def passage(between: Bridge, key: str, info: KeyInfo, vectors: Sequence[object])
 
 def _vector(said: object) -> SecretVector:
     """A vector as a record has it. Raises ParameterError for something else."""
-    if isinstance(said, list) and len(said) == 2 and isinstance(said[0], str) and isinstance(said[1], int):
+    if isinstance(said, list) and len(said) == 2 and isinstance(said[0], str) and len(said[0]) < MOST_DIGITS and is_count(said[1]):
         return SecretVector(Domain.parse(said[0]), said[1])
     raise ParameterError("its vectors are not as a record has them: run the same version everywhere")
 

@@ -23,6 +23,7 @@ from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed, transfer
 from keyquorum.model.bridge import ACCEPTED, DEALERS, NEW, OLD, Bridge, bridge_between
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
+from keyquorum.model.domains import Domain
 from keyquorum.model.epoch import NAME_DIGITS, Stage
 from keyquorum.model.errors import BurnedKeyError, EpochError, KeyFileError, ParameterError
 from keyquorum.model.needs import require_disk
@@ -342,7 +343,7 @@ class _Run:
         for index, domain in enumerate(self.passages[key].dealt):
             label, masked = label_of(held, key, index), MASKS + label_of(held, key, index)
             if self.transfer is not None and self.transfer.macs is not None:
-                values, masks = self.transfer.macs.masked(held, held.folder(folder), index, label)
+                values, masks = self.transfer.macs.masked(held, held.folder(folder), index, label, domain)
                 self._deal_vector(domain, masked, masks)
                 self._deal_vector(domain, label, values)
                 continue
@@ -350,7 +351,7 @@ class _Run:
                 masks = self.transfer.masks(domain, label)
                 self._deal_vector(domain, masked, masks)
             if self.dealer is not None:
-                self._deal_vector(domain, label, values_of(held, held.folder(folder), self.number, index))
+                self._deal_vector(domain, label, values_of(held, held.folder(folder), self.number, index, domain))
 
     def _deal_vector(self, domain: str, label: bytes, shares: bytes) -> None:
         """Sends the pieces of a vector, if this member deals; overwrites its shares."""
@@ -378,7 +379,7 @@ class _Run:
                 self.transfer.keep(label, self._taken(domain, MASKS + label, transfer_rows(domain)))
             share = self._taken(domain, label, vector.length)
             if self.transfer is not None and self.transfer.macs is not None:
-                self._authenticate(domain, label, share)
+                self._authenticate(Domain.parse(vector.domain), domain, label, share)
                 continue
             stored = bytes(share)
             try:
@@ -395,13 +396,13 @@ class _Run:
         if self.transfer is None or self.transfer.macs is None:
             self._complete(change, key, info)
 
-    def _authenticate(self, domain: str, label: bytes, share: bytearray) -> None:
+    def _authenticate(self, domain: Domain, dealt: Domain, label: bytes, share: bytearray) -> None:
         """Makes shares with MACs of what this new member got of a vector and of its masks."""
         assert self.transfer is not None and self.transfer.macs is not None, "committees with MACs check what they get"
         masks = self.transfer.taken(label)
         summands = b"".join((share, masks))
         try:
-            self.transfer.macs.authenticate(domain, label, summands)
+            self.transfer.macs.authenticate(domain, dealt, label, summands)
         finally:
             for secret in (share, masks, summands):
                 wipe_bytes(secret)
@@ -455,7 +456,7 @@ class _Run:
                 held = holding_of(folder, load_key(folder))
                 shares_folder = held.folder(folder)
             for index, domain in enumerate(self.passages[key].dealt):
-                found.append(Carried(key, domain, label_of(held, key, index), partial(values_of, held, shares_folder, self.number, index)))
+                found.append(Carried(key, domain, label_of(held, key, index), partial(values_of, held, shares_folder, self.number, index, domain)))
         return found
 
 

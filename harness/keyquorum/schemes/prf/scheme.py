@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain, Ring
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.inspected import Kind
 from keyquorum.model.plain import Json
@@ -45,6 +46,13 @@ class PrfScheme(KeyScheme[PrfKeyInfo, PrfParameters, PrfRequest]):
             return super().vectors_for(info, committee)
         (vector,) = info.secrets
         return (SecretVector(sharing_of(committee).domain, vector.length),)
+
+    def passed_on(self, info: PrfKeyInfo, held: Sequence[SecretVector], committee: Committee) -> tuple[Domain | None, ...]:
+        """Bits that one committee holds modulo 2, and the other one in a ring, are dealt modulo 2."""
+        wanted = self.vectors_for(info, committee)
+        if len(held) == 1 and held[0].length == wanted[0].length and {held[0].domain, wanted[0].domain} == {Ring(1), Ring(64)}:
+            return (Ring(1),)
+        return super().passed_on(info, held, committee)
 
     def request(self, parameters: PrfParameters, options: Mapping[str, object]) -> PrfRequest:
         for name in ("galois_elements", "policy"):
