@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +268,9 @@ def test_all_tries_are_in_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyP
         set_proofs(old.key_folder(party, "key"), info, 15, fits=True)
     attacked_last(old, tmp_path)
     assert proofs_run(folder, info) == 16 and shown_to_fit(folder, info), "what a test has shown stays"
+    for changed in ({"protocol": "none"}, {"parties": 1 << 40}, {"threshold": 1 << 40}):  # what other members send
+        with pytest.raises(ParameterError, match="which no committee is: make a new key"):
+            check_ring_secret(replace(info, **changed), new)  # type: ignore[arg-type]
     monkeypatch.setattr(ring_secret, "LIFT_BITS", 40)
     with pytest.raises(ParameterError, match=r"is 2\^-.* away from independent of it, above what 2\^-40 leaves"):
         check_ring_secret(info, new)  # type: ignore[arg-type]

@@ -23,6 +23,7 @@ from dataclasses import replace
 from keyquorum._engine import BUDGET_BITS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.protocols import COMMITTEES
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import FIT_RUNS
 from keyquorum.sharing.numbers import ProvenNumbers, kind_of
@@ -35,6 +36,8 @@ from .ring import RING
 
 TRIT_BITS = 1
 """The secret is below 2^1 in absolute value."""
+MOST_PARTIES = 256
+"""Parties of a session, at most."""
 
 
 def opened_in(primes: Sequence[int]) -> int:
@@ -51,6 +54,8 @@ def leaked(info: SealKeyInfo, committee: Committee) -> float:
 def check_ring_secret(info: SealKeyInfo, committee: Committee) -> None:
     """Refuses keys of which all tries together, with the generation of the key, would be above the budget. Raises ParameterError."""
     parameters = info.parameters
+    if info.protocol not in COMMITTEES or not 0 < info.threshold < info.parties <= MOST_PARTIES:  # metadata of another committee
+        raise ParameterError(f"its metadata name {info.parties} parties of {info.protocol}, which no committee is: make a new key")
     made_by = replace(committee, protocol=info.protocol, threshold=info.threshold, parties=committee.parties[:1] * info.parties)
     polynomials = 1 + parameters.levels * (info.relin + len(info.galois_elements))
     found = leaked(info, committee) + leaks(made_by, parameters.ring_degree * (1 + polynomials), kind_of(made_by).mask_bits(made_by), LIFT_BITS)
