@@ -4,7 +4,8 @@ It is the lift of key generation (:mod:`keyquorum.sharing.numbers.proven`), whic
 
 1. Every party inputs masks r modulo some primes, whose product M is above all masked values. c = s + 2 + r is opened modulo each of them: the residues determine c.
 2. Every party inputs r modulo 2^64 too: s = c - 2 - r there.
-3. Tests of lifted values show that s is the same short integer modulo all primes of the key and modulo 2^64, before anybody computes with it.
+3. Tests of lifted values show that s is the same short integer modulo all primes of the key and modulo 2^64, before anybody computes with it. There are :data:`.TESTS` of them. Who sees the subsets first may break off, which burns a MAC key,
+   but that of a committee that has no key yet: another new committee tries again. So all tries of a key together pass something wrong with 2^-41.
 
 **No abort depends on a bit of the secret.** Shares of s enter all that is opened linearly: c, and sums of subsets of s under masks. Whatever members changed before (a summand, an input, a share modulo one prime) adds a number that they know to
 c or to a sum. Let this number be K modulo M: then c is s + 2 + r + K, reduced. So opened values, and whether a test fails, are functions of s + r, of sums of s under masks, and of numbers that the adversary knows. That s is
@@ -20,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from keyquorum._engine import BUDGET_BITS
+from keyquorum._engine import BUDGET_BITS, LIFT_TESTS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.protocols import COMMITTEES
@@ -31,6 +32,7 @@ from keyquorum.sharing.numbers.lift import LIFT_BITS
 from keyquorum.sharing.shares import Run, Shares
 
 from .budget import TOTAL, leaks
+from .fit import TESTS
 from .key import SealKeyInfo
 from .ring import RING
 
@@ -48,7 +50,9 @@ def opened_in(primes: Sequence[int]) -> int:
 def leaked(info: SealKeyInfo, committee: Committee) -> float:
     """Distance from independence of what all tries of a key together open."""
     kind = kind_of(committee)
-    return math.sqrt(FIT_RUNS) * kind.lift_leaks(committee, info.parameters.ring_degree, kind.mask_bits(committee), LIFT_BITS, 1 << TRIT_BITS)
+    return math.sqrt(FIT_RUNS * TESTS / LIFT_TESTS) * kind.lift_leaks(
+        committee, info.parameters.ring_degree, kind.mask_bits(committee), LIFT_BITS, 1 << TRIT_BITS
+    )
 
 
 def check_ring_secret(info: SealKeyInfo, committee: Committee) -> None:
@@ -74,7 +78,7 @@ def make_ring_secret(context: PartyContext, info: SealKeyInfo, held: Sequence[Sh
     :class:`.CheckError` if the secret is not the same short integer everywhere; the MAC key is burned if tests have begun."""
     primes, ring = info.parameters.coeff_modulus, Run(context).ring(RING.bits)
     count = opened_in(primes)
-    with ProvenNumbers(Run(context)).lift_held(held[:count], TRIT_BITS) as lifted:
+    with ProvenNumbers(Run(context)).lift_held(held[:count], TRIT_BITS, TESTS) as lifted:
         proof = lifted.prove([ring], held=held[count:])
         context.session.compare("secret in the ring", hashlib.sha256(lifted.opened.tobytes() + proof).digest())
         return ring.shares(lifted.over(ring).head(info.parameters.ring_degree), secret=info.parameters.ring_degree)

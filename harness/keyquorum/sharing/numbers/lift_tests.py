@@ -86,14 +86,15 @@ def pieces_of(count: int, first: int) -> list[Segment]:
 
 class LiftTests:
     """The tests of one vector of values, in a ``with`` block, which wipes this party's masks whatever happens. ``modulus``: of the domain where they were computed, or a number below it; ``bound``: on the
-    absolute value of each there; ``first``: domains, the first ones, that take the place of that domain together."""
+    absolute value of each there; ``first``: domains, the first ones, that take the place of that domain together; ``tests``: of each piece (None: :data:`TESTS`)."""
 
-    def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int, first: int = 1) -> None:
+    def __init__(self, context: PartyContext, pieces: Sequence[Segment], modulus: int, bound: int, first: int = 1, tests: int | None = None) -> None:
         self._context, self._pieces, self._bound, self._first = context, list(pieces), bound, first
+        self._tests = TESTS if tests is None else tests
         self._domains: list[LiftedDomain] = []
         self._used = False
         self._masks_at: list[int] = []
-        count, width = TESTS * len(self._pieces), mask_width(context.parties, modulus, bound)
+        count, width = self._tests * len(self._pieces), mask_width(context.parties, modulus, bound)
         self._range = context.parties * width + 2 * bound * PIECE
         assert self._range <= modulus - bound, "mask_width leaves room"
         self._masks = uniform_below(count, width // TERMS)
@@ -111,7 +112,7 @@ class LiftTests:
     def input_masks(self, domain: LiftedDomain) -> None:
         """Every party inputs its masks in a domain; first in those where the values were computed. One round. Raises ProgramError after :meth:`run`."""
         self.require_unused()
-        count = TESTS * domain.pieces
+        count = self._tests * domain.pieces
         self._masks_at.append(domain.shares.length)
         self._domains.append(domain)
         domain.shares.run(sum_inputs(contributors=self._context.parties, size=count), private=self._masks[:count])
@@ -155,13 +156,13 @@ class LiftTests:
 
     def _subsets(self, toss: bytes, number: int, size: int) -> Ints:
         """Rows of a word 0 or 1 for each value of a piece, one for each test."""
-        count = TESTS * size
+        count = self._tests * size
         stream = hashlib.shake_256(b"keyquorum subsets of lifted values" + toss + number.to_bytes(8, "little")).digest((count + 7) // 8)
         return np.unpackbits(np.frombuffer(stream, dtype=np.uint8), count=count).astype(np.int64)
 
     def _opened(self, domain: LiftedDomain, number: int, piece: Segment, masks_at: int, subsets: Ints) -> list[int]:
-        x, s = Segment(domain.start + piece.start, piece.length), Segment(masks_at + TESTS * number, TESTS)
-        call = lift_test(size=piece.length, tests=TESTS, offset=self._bound * PIECE, x=x, s=s)
+        x, s = Segment(domain.start + piece.start, piece.length), Segment(masks_at + self._tests * number, self._tests)
+        call = lift_test(size=piece.length, tests=self._tests, offset=self._bound * PIECE, x=x, s=s)
         modulus = domain.shares.runs.modulus
         return [int(v) % modulus for v in domain.shares.run(call, public=[subsets])]
 

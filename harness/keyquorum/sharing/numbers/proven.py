@@ -77,10 +77,10 @@ class ProvenNumbers(PrivateNumbers):
         """The same, with :meth:`.Lifted.prove`."""
         return ProvenLifted(x, b, self.masks)
 
-    def lift_held(self, held: Sequence[Shares], b: int) -> ProvenLifted:
+    def lift_held(self, held: Sequence[Shares], b: int, tests: int) -> ProvenLifted:
         """Values x, -2^b < x < 2^``b``, that this committee holds modulo each of several primes, whose product has room for the masks, for other domains. Whoever made them: they are shown to be the same integers in all
-        domains (:meth:`.ProvenLifted.prove`)."""
-        return ProvenLifted(held[0], b, self.masks, held[1:])
+        domains (:meth:`.ProvenLifted.prove`). ``tests``: sums that show it, of each piece."""
+        return ProvenLifted(held[0], b, self.masks, held[1:], tests)
 
     @classmethod
     def lift_leaks(cls, committee: Committee, values: int, mask_bits: int, prime_bits: int, bound: int) -> float:
@@ -200,15 +200,16 @@ class ProvenNoise(Flooding):
 class ProvenLifted(Lifted):
     """Values that are lifted to all domains at once, and tested before anything is computed with them."""
 
-    def __init__(self, x: Shares, b: int, draw: Callable[[int], LiftMasks], more: Sequence[Shares] = ()) -> None:
+    def __init__(self, x: Shares, b: int, draw: Callable[[int], LiftMasks], more: Sequence[Shares] = (), tests: int | None = None) -> None:
         super().__init__(x, b, draw, more)
+        self._tests_each = tests
         self._alone = x.layout.first.length
         self._cuts = pieces_of(x.length, self._alone)
         self._tested: dict[DomainRun, Shares] = {}
 
     def _begin(self, wiping: ExitStack) -> None:
         super()._begin(wiping)
-        tests = LiftTests(self._x.runs.context, self._cuts, min(self._modulus, MERSENNE), 1 << self._b, len(self._files))
+        tests = LiftTests(self._x.runs.context, self._cuts, min(self._modulus, MERSENNE), 1 << self._b, len(self._files), self._tests_each)
         self._tests = wiping.enter_context(tests)
         for file in self._files:
             self._test_held(file)
