@@ -79,14 +79,14 @@ from keyquorum.model.links import check_link
 from keyquorum.model.needs import Needs, require_disk, require_memory
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import MpSpdz, Protocol
-from keyquorum.model.subset import members_of
+from keyquorum.model.subset import ABSENT, members_of, present_of
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to, subset_field
 from keyquorum.parties.setup import address, fingerprint, init, init_after, move, trust
 from keyquorum.plans.epochs import orders
 from keyquorum.plans.epochs.origins import check_origin, origin_weaknesses
-from keyquorum.plans.epochs.recover import helpers_of
+from keyquorum.plans.epochs.recover import ALSO, helpers_of
 from keyquorum.plans.epochs.refresh import check_members
 from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.plans.masked import warn_of_rounding
@@ -320,60 +320,70 @@ class RefreshResult:
 
 
 @checked
-def refresh_shares_job(committee: Committee | PathLike) -> Json:
+def refresh_shares_job(committee: Committee | PathLike, absent: Sequence[int] = ()) -> Json:
     """The job of :func:`refresh_shares` as plain data."""
-    check_members(as_committee(committee))
-    return {"kind": "refresh_shares"}
+    check_members(present_of(as_committee(committee), absent))
+    return {"kind": "refresh_shares", **({ABSENT: sorted(absent)} if absent else {})}
 
 
 @checked
-def refresh_shares(committee: Committee | PathLike, progress: Progress | None = None, io_timeout: float = 120.0) -> RefreshResult:
+def refresh_shares(
+    committee: Committee | PathLike, progress: Progress | None = None, io_timeout: float = 120.0, absent: Sequence[int] = ()
+) -> RefreshResult:
     """New shares of all keys of a committee, among all parties of this host, each a process of its own, over TLS. Keys, public files and ciphertexts stay as they are. Old shares and shares for
-    subsets are erased, and pools are dropped: fill them again.
+    subsets are erased, and pools are dropped: fill them again. ``absent``: parties of Shamir's sharing that are away, at most t, and of a committee for malicious parties so few that 2t + 1 are left. They have no shares afterwards, until
+    :func:`recover` brings them into the new epoch. Until then their old shares count as stolen.
 
-    Raises ParameterError for committees with MACs and for too many parties, KeyFileError where there is no key, and EpochError where a change is unfinished."""
+    Raises ParameterError for committees with MACs, for too many parties, and for absent ones that are needed, KeyFileError where there is no key, and EpochError where a change is unfinished."""
     committee = as_committee(committee)
-    results = run_processes(committee.folder, refresh_shares_job(committee), progress, io_timeout=io_timeout)
+    results = run_processes(committee.folder, refresh_shares_job(committee, absent), progress, io_timeout=io_timeout)
     first = results[0]
     return RefreshResult(first["epoch"], first["name"], first["keys"], first["bytes_erased"], [RunReport.from_json(r["report"]) for r in results])
 
 
 @dataclass(frozen=True)
 class RecoverResult:
-    """A party that was recovered: its number, names of the keys of which it lacked its shares, number and name of the epoch (empty as keygen left it), and the cost at each party."""
+    """Parties that were recovered: the number of the first, names of the keys of which they lacked shares, number and name of the epoch (empty as keygen left it), the cost at each party, and the numbers of all."""
 
     party: int
     keys: list[str]
     epoch: int
     name: str
     reports: list[RunReport]
+    parties: tuple[int, ...] = ()
 
 
 @checked
-def recover_job(committee: Committee | PathLike, party: int, helpers: Sequence[int] | None = None) -> Json:
+def recover_job(committee: Committee | PathLike, party: int | Sequence[int], helpers: Sequence[int] | None = None) -> Json:
     """The job of :func:`recover` as plain data."""
-    return {"kind": "recover", "party": party, "helpers": helpers_of(as_committee(committee), party, helpers)}
+    first, *also = [party] if isinstance(party, int) else sorted(party)
+    return {"kind": "recover", "party": first, "helpers": helpers_of(as_committee(committee), first, helpers, also), **({ALSO: also} if also else {})}
 
 
 @checked
 def recover(
-    committee: Committee | PathLike, party: int, helpers: Sequence[int] | None = None, progress: Progress | None = None, io_timeout: float = 120.0
+    committee: Committee | PathLike,
+    party: int | Sequence[int],
+    helpers: Sequence[int] | None = None,
+    progress: Progress | None = None,
+    io_timeout: float = 120.0,
 ) -> RecoverResult:
     """Gives a party that lost its folder, but has its ``identity.pem`` again, its shares of all keys, among all parties of this host, each a process of its own, over TLS. The secret is not
-    rebuilt anywhere. ``helpers``: parties that send shares (default: all others).
+    rebuilt anywhere. ``helpers``: parties that send shares (default: all others). ``party``: several where parties may be malicious, and the others are t + 1: their shares are tested together before any is kept.
 
     Raises ParameterError for additive sharing and MACs, for too few helpers, and for keys that must be tested and cannot be; CommitteeError without the identity; EpochError where a change is
     unfinished, or helpers are in other epochs; KeyFileError where there is no key, or another one of the name."""
     committee = as_committee(committee)
     job = recover_job(committee, party, helpers)
-    identity = committee.identity_path(party)
-    if not identity.exists():
-        raise CommitteeError(
-            f"{identity}: missing: restore it from its backup, as the others know the party by it; without one make new keys in a new committee"
-        )
+    gone = [job["party"], *job.get(ALSO, ())]
+    for identity in map(committee.identity_path, gone):
+        if not identity.exists():
+            raise CommitteeError(
+                f"{identity}: missing: restore it from its backup, as the others know the party by it; without one make new keys in a new committee"
+            )
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
-    found = results[party]
-    return RecoverResult(party, found["keys"], found["epoch"], found["name"], [RunReport.from_json(r["report"]) for r in results])
+    found = results[gone[0]]
+    return RecoverResult(gone[0], found["keys"], found["epoch"], found["name"], [RunReport.from_json(r["report"]) for r in results], tuple(gone))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """All states of a change of an epoch, reached with the functions that parties run (:mod:`keyquorum.model.epoch`): the key is never lost, never in use in two epochs, and nobody waits for ever.
 
 One participant fails, or two of five: it is lost for ever, or away and back, at any point. The others stay, and may restart at any point. What a message says may be old, and messages may come one by one. An operator
-gives up at the others while the failed one is away, or later; of two that fail, it names one first, or both. Each rule that the argument needs is taken out once, and the search finds the failure.
+gives up at the others while the failed one is away, or later; of two that fail, it names one first, or both. Members that were absent from the change come back at any point. Each rule that the argument needs is taken out once, and the search finds the failure.
 """
 
 from __future__ import annotations
@@ -59,17 +59,19 @@ class Case:
     """Whether a restart forgets that the participant froze."""
     voted: tuple[int, ...] = ()
     """Who has voted when the search begins; of those that fail, the others are lost by then."""
+    absent: tuple[int, ...] = ()
+    """Members that take no part; they come back at any point, with their old shares."""
     destroyed: bool = False
     """Whether all new members may be lost, while the old ones do not have the votes of all among them. With these they commit, and the key is with the new ones alone."""
 
     @property
     def roles(self) -> Roles:
         corrupt = 1 if self.destroyed else len(self.failing)
-        return Roles(frozenset(map(str, self.old)), frozenset(map(str, self.new)), (corrupt, corrupt))
+        return Roles(frozenset(map(str, self.old)), frozenset(map(str, self.new)), (corrupt, corrupt), frozenset(map(str, self.absent)))
 
     @property
     def size(self) -> int:
-        return len({*self.old, *self.new})
+        return len({*self.old, *self.new, *self.absent})
 
 
 SAME = (0, 1, 2)
@@ -79,12 +81,17 @@ LEFT_LOST = Case((3, 4), SAME, (3,), False, (1, 2))
 FIVE = (0, 1, 2, 3, 4)
 DESTROYED = Case((2, 3), (0, 1), (0, 1), False, (2, 1), destroyed=True)
 TWO_LOST = Case(FIVE, FIVE, (0, 1), False, (3, 3), voted=(1, 2, 3, 4))
+ABSENT_LOST, ABSENT_AWAY = (replace(case, absent=(3,)) for case in (SAME_LOST, SAME_AWAY))
+TWO_ABSENT = replace(SAME_AWAY, absent=(3, 4))
 CASES = {
     "same members, one lost": (SAME_LOST, 508),
     "same members, one away": (SAME_AWAY, 1097),
     "apart, a new one lost": (JOINED_LOST, 2444),
     "apart, an old one lost": (LEFT_LOST, 168),
     "apart, all new ones lost": (DESTROYED, 41309),
+    "same members and an absent one, one lost": (ABSENT_LOST, 668),
+    "same members and an absent one, one away": (ABSENT_AWAY, 1545),
+    "same members and two absent ones, one away": (TWO_ABSENT, 2217),
     "five, one lost before its vote, and then another": (TWO_LOST, 2776),
 }
 """With the number of states."""
@@ -169,7 +176,7 @@ class Search:
             yield True, member._replace(standing=epoch.vote(self.roles, str(i), standing), voted=True)
             yield True, member._replace(standing=epoch.refuse(self.roles, str(i), standing))
         for failing in case.failing:
-            if self._tells_the_vote(world, i, failing):
+            if i not in case.absent and self._tells_the_vote(world, i, failing):
                 yield True, member._replace(heard=member.heard | {failing})
         if case.forgetful and standing.stage == Stage.FROZEN:
             yield False, member._replace(standing=Standing(Stage.VOTED))
@@ -183,7 +190,7 @@ class Search:
             surely = not sources & absent
             for votes in (False, True):
                 yield surely, member._replace(standing=self._decide(i, standing, self._seen(world, i, sources | {i}, votes)))
-            if i in case.old:
+            if i in case.old or i in case.absent:
                 with suppress(EpochError):
                     yield surely, member._replace(standing=epoch.erase(self.roles, standing, self._seen(world, i, sources | {i}, True)))
 
@@ -197,7 +204,7 @@ class Search:
 
     def _seen(self, world: World, i: int, sources: frozenset[int], votes: bool) -> Seen:
         """What participant i has seen: statements of the sources, and with ``votes`` every vote that it can have."""
-        said = [(j, world.members[j]) for j in sorted(sources)]
+        said = [(j, world.members[j]) for j in sorted(sources - set(self.case.absent))]  # absent ones sign nothing
         given_up = frozenset(str(j) for j, m in said if m.standing.stage == Stage.GIVEN_UP)
         everybody = list(enumerate(world.members))
         shown = everybody if given_up else said  # who gave up shows why
@@ -222,6 +229,8 @@ class Search:
     def _check(self, world: World) -> None:
         case, stages = self.case, [m.standing.stage for m in world.members]
         if any(stage in BACK for stage in stages):
+            assert not any(stages[i] in IN_NEW for i in case.absent), f"one that was absent follows a change that is given up: {world}"
+        if any(stage in BACK for stage in stages):
             assert Stage.ERASED not in stages, f"lost: old shares were erased, and the new ones dropped: {world}"
             new = set(case.new) - (self._in(world, Place.LOST) if case.destroyed else set())
             assert sum(stages[i] in IN_NEW for i in new) < case.quorums[1], f"split: both epochs are in use: {world}"
@@ -234,12 +243,13 @@ class Search:
         """Of a state in which nothing happens any more without a restart."""
         case = self.case
         lost = self._in(world, Place.LOST)
-        left = [i for i in range(case.size) if i not in lost]
+        left = [i for i in range(case.size) if i not in lost and i not in case.absent]
         stages = {i: world.members[i].standing.stage for i in left}
         assert all(stage in DECIDED for stage in stages.values()), f"somebody waits for ever: {world}"
         assert len({stage in BACK for stage in stages.values()}) == 1, f"split for ever: {world}"
         if not lost & set(case.new) and stages[left[0]] not in BACK:
             assert all(stages[i] == Stage.ERASED for i in left if i in case.old), f"old shares stay: {world}"
+            assert all(world.members[i].standing.stage == Stage.ERASED for i in case.absent), f"one that was absent does not follow: {world}"
         if not lost:
             everything = [(i, self._seen(world, i, frozenset(left), True)) for i in left]
             assert all(epoch.settled(self.roles, world.members[i].standing, seen) for i, seen in everything), f"no other change begins: {world}"
@@ -284,6 +294,8 @@ ABLATIONS = {
     "a freeze although the vote is known": ("may_freeze", lambda *_: True, SAME_LOST, "waits|split"),
     "a destroyed committee is not named": ("may_name", _few_alone, DESTROYED, "waits"),
     "one frozen member gives up for a destroyed committee": ("is_given_up", _one_frozen, DESTROYED, "split|lost"),
+    "one that was absent follows votes": ("may_follow", epoch.all_voted, ABSENT_AWAY, "follows"),
+    "one that was absent never follows": ("may_follow", lambda *_: False, ABSENT_AWAY, "does not follow"),
     "frozen for good": ("freeze", _frozen_once, TWO_LOST, "waits"),
 }
 

@@ -8,6 +8,9 @@
 //! | Shamir | all sets of n − t + 1 | Σ r_A g_A(i), where g_A(x) = x Π_{j ∉ A} (x − j) has degree t |
 //! | additive | all pairs | r_ij at the lower member, −r_ij at the other |
 //!
+//! Members of Shamir's sharing may be absent: the family is of those present, sets of m − t + 1 of these m, and j ∉ A of those present as well. What is added at an absent member nobody knows alone,
+//! so it has no share afterwards until it is recovered. Its old share counts as one of t.
+//!
 //! Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, deal polynomials with the value 0 at 0; here nothing is dealt, as in pseudo-random zero sharing (Cramer, Damgård, Ishai, TCC 2005).
 //!
 //! *Why sets of n − t + 1.* A member that is corrupt in the session counts in the epochs before and after it. With t ≥ 2 and one seed of all, one corrupt member would know the whole
@@ -21,10 +24,10 @@ use keyquorum_math::{Domain, DomainKind, Element, Prg, Z2k64, Z2k128, Zq, Zq128}
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::descriptor::Sharing;
+use crate::descriptor::{Descriptor, Sharing};
 use crate::error::{EngineError, Result, invalid};
 use crate::ops::NAME_BYTES;
-use crate::protocol::{SubsetStream, uses_prss, zero_factor};
+use crate::protocol::{Points, SubsetStream, uses_prss, zero_factor};
 use crate::session::{EngineOptions, Session};
 use crate::table::named;
 
@@ -132,6 +135,7 @@ pub(crate) fn parts(sharing: Sharing) -> usize {
 /// Shares of zero of one session: secret, wiped when they are dropped.
 pub struct ZeroShares {
     sharing: Sharing,
+    points: Points,
     party: usize,
     parties: usize,
     /// The sets that we are in, with their seeds.
@@ -150,6 +154,23 @@ fn family(sharing: Sharing, n: usize, t: usize) -> Option<usize> {
 }
 
 impl Session {
+    /// Refuses members of a committee, without the others, whose shares of zero would not be ones: of other sharings, of which all parties are needed, and too few.
+    fn check_present(&self, descriptor: &Descriptor, t: usize) -> Result<()> {
+        let (present, all) = (self.parties(), self.size_of_whole()?);
+        let least = if descriptor.verifies_products() {
+            2 * t + 1
+        } else {
+            t + 1
+        };
+        if present == all || (descriptor.sharing == Sharing::Shamir && present >= least) {
+            return Ok(());
+        }
+        Err(EngineError::usage(format!(
+            "{}: {present} of {all} parties of which {t} may be corrupt make no shares of zero without the others",
+            descriptor.name
+        )))
+    }
+
     /// Seeds of shares of zero for a protocol's sharing, compared among the members of each set, and a name that all parties toss. All parties call this, in the same order as they open
     /// engines, in a session that began after the start of the refresh. Rounds: 1 for seeds, 1 for the comparison (none for pairs), 3 for the toss (2 among two parties).
     ///
@@ -159,12 +180,13 @@ impl Session {
         self.guard().refuse()?;
         let (party, parties) = (self.party(), self.parties());
         let descriptor = named(protocol)?;
-        let t = descriptor.threshold(parties, options.threshold)?;
+        let t = self.threshold_of_whole(descriptor, options)?;
         if descriptor.macs {
             return Err(EngineError::usage(format!(
                 "{protocol}: the MAC key is one for all keys, so shares are not refreshed in place"
             )));
         }
+        self.check_present(descriptor, t)?;
         let Some(size) = family(descriptor.sharing, parties, t) else {
             return Err(EngineError::usage(format!(
                 "{protocol}: {parties} parties of which {t} may be corrupt have too many sets for shares of zero"
@@ -179,6 +201,7 @@ impl Session {
         let name = self.toss(NAME_BYTES)?;
         Ok(ZeroShares {
             sharing: descriptor.sharing,
+            points: self.points()?,
             party,
             parties,
             sets: streams.into_iter().map(seed_of).collect(),
@@ -226,7 +249,9 @@ impl ZeroShares {
         for (members, seed) in &self.sets {
             domain.random(&mut self.stream(seed, label), &mut drawn);
             let factor = match self.sharing {
-                Sharing::Shamir => zero_factor(domain, self.party, self.parties, members)?,
+                Sharing::Shamir => {
+                    zero_factor(domain, &self.points, self.party, self.parties, members)?
+                }
                 _ if members.first() == Some(&self.party) => domain.one(),
                 _ => domain.neg(domain.one()),
             };
@@ -312,12 +337,23 @@ pub(crate) mod tests {
     type Columns = Vec<(Vec<usize>, Vec<u64>)>;
 
     fn of_sets(n: usize, t: usize) -> Columns {
+        of_present(n, t, &[])
+    }
+
+    /// The same if these members are absent. Their columns have what is added at their points.
+    fn of_present(n: usize, t: usize, absent: &[usize]) -> Columns {
         let field = Zq::new(Q).unwrap();
+        let mut numbers: Vec<usize> = (0..n).filter(|i| !absent.contains(i)).collect();
+        let m = numbers.len();
+        numbers.extend(absent); // parties m.. of these points are outside of the family
+        let points = Points::of(&numbers);
         let column = |members: Vec<usize>| {
-            let factors = (0..n).map(|i| zero_factor(&field, i, n, &members).unwrap());
-            (members.clone(), factors.collect())
+            let at = |i: usize| numbers.iter().position(|number| *number == i).unwrap();
+            let factors = (0..n).map(|i| zero_factor(&field, &points, at(i), m, &members).unwrap());
+            let known = members.iter().map(|i| numbers[*i]).collect();
+            (known, factors.collect())
         };
-        subsets(n, n - t + 1).into_iter().map(column).collect()
+        subsets(m, m - t + 1).into_iter().map(column).collect()
     }
 
     /// One seed of all: x, x², … x^t.
@@ -334,15 +370,30 @@ pub(crate) mod tests {
 
     /// Patterns of corruption of (during, before, after), and those in which the secret is known.
     fn patterns(n: usize, t: usize, columns: &Columns) -> (usize, usize) {
+        patterns_with(n, t, columns, &[], &[])
+    }
+
+    /// The same with absent members, of which these `counted` ones are among the t of before.
+    fn patterns_with(
+        n: usize,
+        t: usize,
+        columns: &Columns,
+        absent: &[usize],
+        counted: &[usize],
+    ) -> (usize, usize) {
         let (mut all, mut known) = (0, 0);
         for during in (0..=t).flat_map(|size| subsets(n, size)) {
-            let within = || {
+            if during.iter().any(|i| absent.contains(i)) {
+                continue;
+            }
+            let within = |also: &[usize]| {
                 let mut larger = subsets(n, t);
-                larger.retain(|set| during.iter().all(|i| set.contains(i)));
+                larger.retain(|set| during.iter().chain(also).all(|i| set.contains(i)));
                 larger
             };
-            for before in within() {
-                for after in within() {
+            for mut before in within(counted) {
+                before.extend(absent.iter().filter(|i| !counted.contains(i)));
+                for after in within(&[]) {
                     all += 1;
                     known += usize::from(secret_is_known(t, columns, (&during, &before, &after)));
                 }
@@ -382,6 +433,37 @@ pub(crate) mod tests {
             let (all, known) = patterns(n, t, &of_sets(n, t));
             assert!(all > 0 && known == 0, "{known} of {all} at ({n}, {t})");
         }
+    }
+
+    /// All sets of absent members of all sizes that are allowed; what absent members get later is among the shares of after.
+    #[test]
+    fn t_shares_of_each_epoch_hide_the_secret_with_absent_members() {
+        for (n, t) in [(3, 1), (4, 1), (5, 2), (6, 2), (7, 2), (7, 3)] {
+            for absent in (1..=t.min(n - t - 1)).flat_map(|size| subsets(n, size)) {
+                let columns = of_present(n, t, &absent);
+                let (all, known) = patterns_with(n, t, &columns, &absent, &absent);
+                assert!(
+                    all > 0 && known == 0,
+                    "{known} of {all} at ({n}, {t}) without {absent:?}"
+                );
+            }
+        }
+    }
+
+    /// An absent member that is not counted as corrupt is one old share too many, and one seed of all present is not enough with t ≥ 2.
+    #[test]
+    fn absent_members_count_as_corrupt() {
+        let columns = of_present(7, 2, &[6]);
+        let (all, known) = patterns_with(7, 2, &columns, &[6], &[]);
+        assert!(known > all / 2, "{known} of {all}");
+        let mut one = of_all(7, 2);
+        one.iter_mut()
+            .for_each(|(members, _)| members.retain(|i| *i != 6));
+        assert!(patterns_with(7, 2, &one, &[6], &[]).1 > 0);
+        let mut one = of_all(7, 3);
+        one.iter_mut()
+            .for_each(|(members, _)| members.retain(|i| *i != 6));
+        assert!(patterns_with(7, 3, &one, &[6], &[6]).1 > 0);
     }
 
     /// The attack: a member that is corrupt in the session moves an old share of another to the new epoch.

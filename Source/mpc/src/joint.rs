@@ -29,7 +29,7 @@ use crate::descriptor::Sharing;
 use crate::error::{Check, EngineError, Result, invalid};
 use crate::ops::NAME_BYTES;
 use crate::protocol::{
-    SubsetStream, different_seeds, fingerprint, subset_factor, subsets, uses_prss,
+    Points, SubsetStream, different_seeds, fingerprint, subset_factor, subsets, uses_prss,
 };
 use crate::session::{EngineOptions, Session};
 use crate::table::named;
@@ -55,6 +55,7 @@ pub enum JointDistribution {
 /// Our part of a vector of joint integers: secret, wiped when it is dropped. Use it for one purpose, as a mask once.
 pub struct JointIntegers {
     sharing: Sharing,
+    points: Points,
     party: usize,
     parties: usize,
     count: usize,
@@ -182,6 +183,7 @@ impl Session {
         }
         Ok(JointIntegers {
             sharing,
+            points: self.points()?,
             party,
             parties,
             count,
@@ -446,7 +448,7 @@ impl JointIntegers {
         let mut sums = Zeroizing::new(vec![domain.zero(); count]);
         for set in self.known() {
             let members = self.sets.get(set).ok_or_else(not_drawn)?;
-            let factor = subset_factor(domain, self.party, self.parties, members)?;
+            let factor = subset_factor(domain, &self.points, self.party, self.parties, members)?;
             self.fill(domain, set, terms, &mut elements)?;
             for (sum, element) in sums.iter_mut().zip(elements.iter()) {
                 *sum = domain.add(*sum, domain.mul(factor, *element));

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::ops::Computation;
 use crate::protocol::{
-    Arithmetic, Authenticated, Channel, MacOpening, Opening, Openings, Origin, Protocol,
+    Arithmetic, Authenticated, Channel, MacOpening, Opening, Openings, Origin, Points, Protocol,
     SubsetStream, Unsettled,
 };
 use crate::session::{EngineOptions, Session};
@@ -35,6 +35,10 @@ impl Opening for SessionOpening {
 
     fn parties(&self) -> usize {
         self.session.parties()
+    }
+
+    fn points(&self) -> Result<Points> {
+        self.session.points()
     }
 
     fn threshold(&self) -> usize {

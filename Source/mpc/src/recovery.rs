@@ -22,13 +22,14 @@ use crate::handover::{
     Bytes, InDomain, Seed, decoded, encoded, in_domain, parts, seed_of, stream_of,
 };
 use crate::ops::NAME_BYTES;
-use crate::protocol::{lagrange, point, uses_prss};
+use crate::protocol::{Points, lagrange, uses_prss};
 use crate::session::{EngineOptions, Session};
 use crate::table::named;
 
 /// One party's part in the recovery of another one's shares, in one session.
 pub struct Recovery {
     sharing: Sharing,
+    points: Points,
     party: usize,
     parties: usize,
     threshold: usize,
@@ -60,7 +61,7 @@ impl Session {
         self.guard().refuse()?;
         let (party, parties) = (self.party(), self.parties());
         let descriptor = named(protocol)?;
-        let threshold = descriptor.threshold(parties, options.threshold)?;
+        let threshold = self.threshold_of_whole(descriptor, options)?;
         let verifies = descriptor.verifies_products();
         let size = set_size(
             descriptor.sharing,
@@ -75,6 +76,7 @@ impl Session {
         let index = self.next_engine()?;
         let mut recovery = Recovery {
             sharing: descriptor.sharing,
+            points: self.points()?,
             party,
             parties,
             threshold,
@@ -191,7 +193,11 @@ impl Recovery {
         domain: &D,
         points: &[Zeroizing<Vec<D::E>>],
     ) -> Result<Zeroizing<Vec<D::E>>> {
-        let at: Vec<_> = self.helpers.iter().map(|j| point(domain, *j)).collect();
+        let at: Vec<_> = self
+            .helpers
+            .iter()
+            .map(|j| self.points.at(domain, *j))
+            .collect();
         let (first, others) = (
             at.iter().take(self.threshold + 1),
             self.helpers.iter().zip(&at),
@@ -211,7 +217,7 @@ impl Recovery {
         }
         combined(
             domain,
-            &lagrange(domain, &first, point(domain, self.lost))?,
+            &lagrange(domain, &first, self.points.at(domain, self.lost))?,
             points,
         )
     }
@@ -220,13 +226,17 @@ impl Recovery {
 /// The value at the point of `party` of the polynomial that a set of helpers has in common, up to its random factor.
 fn factor<D: Domain>(
     domain: &D,
+    points: &Points,
     party: usize,
     (lost, helpers): (usize, &[usize]),
     members: &[usize],
 ) -> Result<D::E> {
     let outside = helpers.iter().filter(|j| !members.contains(j));
     let value = outside.chain([&lost]).fold(domain.one(), |value, j| {
-        domain.mul(value, domain.sub(point(domain, party), point(domain, *j)))
+        domain.mul(
+            value,
+            domain.sub(points.at(domain, party), points.at(domain, *j)),
+        )
     });
     if members.contains(&party) && value == domain.zero() {
         return Err(EngineError::usage(
@@ -280,7 +290,10 @@ impl InDomain for Sent<'_> {
             let mut stream = stream_of(purpose, seed, &recovery.name, self.label);
             domain.random(&mut stream, &mut drawn);
             let whom = (recovery.lost, recovery.helpers.as_slice());
-            domain.mul_scalar_assign(&mut drawn, factor(domain, recovery.party, whom, members)?);
+            domain.mul_scalar_assign(
+                &mut drawn,
+                factor(domain, &recovery.points, recovery.party, whom, members)?,
+            );
             domain.add_assign(&mut shares, &drawn);
         }
         Ok(encoded::<D>(&shares))
@@ -344,7 +357,7 @@ mod tests {
 
     use super::*;
     use crate::handover::tests::{Q, spans};
-    use crate::protocol::subsets;
+    use crate::protocol::{point, subsets};
 
     const Q_OF_FIELD: u64 = 1_152_921_504_606_584_833;
     const FIELD: DomainKind = DomainKind::Fq(Q_OF_FIELD);
@@ -655,13 +668,68 @@ mod tests {
                 let mut sets = subsets(n, helpers.len() + 1 - t);
                 sets.retain(|set| set.iter().all(|i| helpers.contains(i)));
                 let column = |members: Vec<usize>| {
-                    let at = (0..n).map(|i| factor(&field, i, (lost, helpers), &members).unwrap());
+                    let at = (0..n).map(|i| {
+                        factor(&field, &Points::default(), i, (lost, helpers), &members).unwrap()
+                    });
                     (members.clone(), at.collect())
                 };
                 sets.into_iter().map(column).collect()
             };
             let (all, known) = coalitions_that_know((n, t), of_sets);
             assert!(all > 0 && known == 0, "{known} of {all} at ({n}, {t})");
+        }
+    }
+
+    /// Two parties are lost, recovered from the same helpers in one session, and corrupt, with t − 2 helpers: each has masks of its own. With the same masks for both, five parties' secret is known.
+    #[test]
+    fn two_lost_parties_together_do_not_learn_the_secret() {
+        let field = Zq::new(Q).unwrap();
+        for (n, t) in [(5, 2), (6, 2), (7, 3)] {
+            let (mut known, mut known_ablated) = (0, 0);
+            for pair in subsets(n, 2) {
+                let helpers: Vec<usize> = (0..n).filter(|i| !pair.contains(i)).collect();
+                let mut sets = subsets(n, helpers.len() + 1 - t);
+                sets.retain(|set| set.iter().all(|i| helpers.contains(i)));
+                for others in subsets(n, t - 2) {
+                    if others.iter().any(|i| pair.contains(i)) {
+                        continue;
+                    }
+                    let hidden: Vec<_> = sets
+                        .iter()
+                        .filter(|set| others.iter().all(|i| !set.contains(i)))
+                        .collect();
+                    let rows_if = |apart: bool| {
+                        let width = t + 1 + 2 * hidden.len();
+                        let mut rows = Vec::new();
+                        let share = |i: usize, lost: Option<usize>| {
+                            let mut row = vec![0; width];
+                            for (e, entry) in row.iter_mut().take(t + 1).enumerate() {
+                                *entry = field.from_u128((i as u128 + 1).pow(e as u32));
+                            }
+                            for (at, set) in hidden.iter().enumerate() {
+                                let Some(which) = lost else { break };
+                                let whom = (pair[which], helpers.as_slice());
+                                let points = Points::default();
+                                let offset = if apart { which * hidden.len() } else { 0 };
+                                let factor = factor(&field, &points, i, whom, set).unwrap();
+                                row[t + 1 + offset + at] = factor;
+                            }
+                            row
+                        };
+                        for which in [0, 1] {
+                            rows.extend(helpers.iter().map(|i| share(*i, Some(which))));
+                        }
+                        rows.extend(others.iter().map(|i| share(*i, None)));
+                        rows
+                    };
+                    let mut secret = vec![0; t + 1 + 2 * hidden.len()];
+                    secret[0] = 1;
+                    known += usize::from(spans(rows_if(true), secret.clone()));
+                    known_ablated += usize::from(spans(rows_if(false), secret));
+                }
+            }
+            assert_eq!(known, 0, "({n}, {t})");
+            assert!(known_ablated > 0, "({n}, {t})");
         }
     }
 

@@ -30,7 +30,7 @@ use crate::error::{Check, EngineError, Result};
 use crate::handover::{
     Bytes, InDomain, Seed, decoded, encoded, in_domain, parts, seed_of, stream_of,
 };
-use crate::protocol::{lagrange, point, subset_factor, uses_prss};
+use crate::protocol::{Points, lagrange, point, subset_factor, uses_prss};
 use crate::resharing::{Members, Vector};
 use crate::session::{EngineOptions, Session};
 use crate::table::named;
@@ -116,7 +116,13 @@ impl MaskSeeds {
     /// What our part number `part` has of the numbers of a set.
     fn factor<D: Domain>(&self, domain: &D, part: usize, members: &[usize]) -> Result<D::E> {
         if self.sharing == Sharing::Shamir {
-            return subset_factor(domain, self.party, self.parties, members);
+            return subset_factor(
+                domain,
+                &Points::default(),
+                self.party,
+                self.parties,
+                members,
+            );
         }
         // Our own summand, then that of the party before us: each has its own set of two.
         let lead = (self.party + self.parties - part) % self.parties;

@@ -8,6 +8,7 @@ use keyquorum_math::{BitLanes, Domain, DomainKind, Prg, Z2k64, Z2k128, Zq, Zq128
 use keyquorum_ot::{Receiver, Security, Sender};
 
 use super::Protocol;
+use super::points::Points;
 use crate::adversary::Corruption;
 use crate::error::{Result, invalid};
 use crate::unsettled::Unsettled;
@@ -61,6 +62,9 @@ pub trait Opening {
 
     /// Number of parties.
     fn parties(&self) -> usize;
+
+    /// At which points the parties hold shares of Shamir's sharing.
+    fn points(&self) -> Result<Points>;
 
     /// Corruptions tolerated.
     fn threshold(&self) -> usize;

@@ -355,6 +355,11 @@ impl Session {
         Ok(JointIntegers { core })
     }
 
+    /// Says that the parties are members `numbers` of a committee of `size`: they hold Shamir's shares at the points of these. Before the first engine.
+    fn set_members(&self, numbers: Vec<usize>, size: usize) -> PyResult<()> {
+        self.core.set_members(&numbers, size).map_err(engine_error)
+    }
+
     /// Seeds of shares of zero for a protocol's sharing, and the tossed name of a new epoch. All parties call this, in the same order as they open engines.
     #[pyo3(signature = (protocol, threshold=None, seed=None))]
     fn zero_shares(

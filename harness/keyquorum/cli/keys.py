@@ -14,7 +14,7 @@ from keyquorum.fhe.parameters import NOISE_BITS_MAX
 from keyquorum.inspection import examine
 from keyquorum.model.errors import ParameterError, PolicyError
 from keyquorum.model.plain import Json
-from keyquorum.model.subset import parse_numbers
+from keyquorum.model.subset import numbers_text, parse_numbers
 from keyquorum.schemes import scheme_of
 from keyquorum.terminal.output import console, costs, emit, print_reports, printed
 from keyquorum.terminal.progress import progress_bars
@@ -121,29 +121,56 @@ def share(
     emit(say_shared(folder, key, members, size))
 
 
-def refresh_shares(folder: Folder, job: JobFile = None) -> None:
+def refresh_shares(
+    folder: Folder,
+    absent: Annotated[
+        str | None,
+        typer.Option(
+            help="Parties that are away, as 2 or 1,2 (Shamir's sharing). They have no shares afterwards until they are recovered.", show_default=False
+        ),
+    ] = None,
+    job: JobFile = None,
+) -> None:
     """Replace the shares of all keys of a committee by new ones, and erase the old ones. Keys, public files and ciphertexts stay.
 
     Old shares of t parties and new ones of t parties together give nothing; a party that is corrupt meanwhile counts in both. Pools are dropped, and shares for subsets are erased: fill and make them again.
-    Backups of before still hold the old shares: destroy them.
+    Backups of before still hold the old shares: destroy them. With --absent the others go on without parties that are away: at most t, and 2t + 1 must be there where parties may be malicious. The old share of an absent party counts
+    as stolen, one of t, until keyquorum recover has brought the party into the new epoch.
     """
+    away = () if absent is None else parse_numbers(absent, "--absent")
     if job is not None:
-        hand_over(job, api.refresh_shares_job(folder))
+        hand_over(job, api.refresh_shares_job(folder, away))
         return
     with progress_bars() as report:
-        result = api.refresh_shares(folder, report)
+        result = api.refresh_shares(folder, report, absent=away)
     print_reports(result.reports)
     console.print(
         f"epoch {result.epoch} ({result.name}): new shares of {', '.join(result.keys)}; {result.bytes_erased:,} bytes of old shares erased at each party",
         markup=False,
     )
     console.print("t + 1 backups of one epoch are the key: destroy those of before", markup=False)
-    emit({"epoch": result.epoch, "name": result.name, "keys": result.keys, "bytes_erased": result.bytes_erased, "costs": costs(result.reports)})
+    for number in sorted(away):
+        console.print(f"party {number} has no share of this epoch: keyquorum recover {folder} {number}", markup=False)
+    emit(
+        {
+            "epoch": result.epoch,
+            "name": result.name,
+            "keys": result.keys,
+            "bytes_erased": result.bytes_erased,
+            "absent": sorted(away),
+            "costs": costs(result.reports),
+        }
+    )
 
 
 def recover(
     folder: Folder,
-    party: Annotated[int, typer.Argument(help="The party that lost its folder.", show_default=False)],
+    party: Annotated[
+        str,
+        typer.Argument(
+            help="The party that lost its folder, as 2; several at once, as 3,4, where they may be malicious and t + 1 are left.", show_default=False
+        ),
+    ],
     helpers: Annotated[str | None, typer.Option("--from", help="Parties that help, as 0,2. By default all others.", show_default=False)] = None,
     job: JobFile = None,
 ) -> None:
@@ -152,19 +179,29 @@ def recover(
     For replicated and Shamir's sharing: from t + 1 parties, or 2t + 1 where parties may be malicious. With fewer of those only keys for SEAL come back, and all parties test their shares against the public key first. Committees with additive shares need a backup of the party.
     Restore identity.pem in the party's folder before, from its own backup. Pools, shares for subsets, approvals, receivers and counts of evaluations do not come back: see the page on the life of a committee.
     """
-    chosen = None if helpers is None else parse_numbers(helpers)
+    chosen = None if helpers is None else parse_numbers(helpers, "--from")
+    lost = parse_numbers(party, "recover COMMITTEE")
     if job is not None:
-        hand_over(job, api.recover_job(folder, party, chosen))
+        hand_over(job, api.recover_job(folder, lost, chosen))
         return
     with progress_bars() as report:
-        result = api.recover(folder, party, chosen, report)
+        result = api.recover(folder, lost, chosen, report)
     print_reports(result.reports)
+    who = f"party {lost[0]} has its" if len(lost) == 1 else f"parties {numbers_text(lost)} have their"
     console.print(
-        f"party {party} has its shares of {', '.join(result.keys) or 'all keys already'}, in epoch {result.epoch}"
-        + (f" ({result.name})" if result.name else ""),
+        f"{who} shares of {', '.join(result.keys) or 'all keys already'}, in epoch {result.epoch}" + (f" ({result.name})" if result.name else ""),
         markup=False,
     )
-    emit({"party": party, "keys": result.keys, "epoch": result.epoch, "name": result.name, "costs": costs(result.reports)})
+    emit(
+        {
+            "party": result.party,
+            "parties": result.parties,
+            "keys": result.keys,
+            "epoch": result.epoch,
+            "name": result.name,
+            "costs": costs(result.reports),
+        }
+    )
 
 
 def reshare(

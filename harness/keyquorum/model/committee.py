@@ -219,6 +219,11 @@ class Committee:
         """The number by which messages name a party: of a subset, that in the whole committee."""
         return index
 
+    @property
+    def members(self) -> list[int]:
+        """The numbers of all these parties (:meth:`number_of`)."""
+        return [self.number_of(party) for party in range(self.size)]
+
     def index_of(self, number: int) -> int:
         """Inverse of :meth:`number_of`. Raises ParameterError for a party that is none of these."""
         if not 0 <= number < self.size:

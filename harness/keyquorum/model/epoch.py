@@ -63,11 +63,14 @@ DECIDED = (*BACK, Stage.COMMITTED, Stage.ERASED)
 
 @dataclass(frozen=True)
 class Roles:
-    """Who takes part: members of the old committee, and of the new one. Who is in both has one identity in both. ``thresholds``: how many corrupt members each tolerates."""
+    """Who takes part: members of the old committee, and of the new one. Who is in both has one identity in both. ``thresholds``: how many corrupt members each tolerates.
+
+    ``absent``: members of both committees that take no part, and get no shares. They sign nothing, and nobody waits for them. One that is back follows when all others committed (:func:`decide`)."""
 
     old: frozenset[Who]
     new: frozenset[Who]
     thresholds: tuple[int, int]
+    absent: frozenset[Who] = NOBODY
 
     @property
     def everybody(self) -> frozenset[Who]:
@@ -136,6 +139,11 @@ def may_erase(roles: Roles, seen: Seen) -> bool:
     return roles.new <= seen.committed
 
 
+def may_follow(roles: Roles, seen: Seen) -> bool:
+    """Whether an absent member takes up the new epoch. It signs nothing, so it could not come forward again, and must know that nobody goes back."""
+    return all_voted(roles, seen) and may_erase(roles, seen)
+
+
 def settled(roles: Roles, mine: Standing, seen: Seen) -> bool:
     """Whether nothing that a participant may hear changes how this change ended for it. It takes part in no other one before.
 
@@ -151,6 +159,8 @@ def decide(roles: Roles, me: Who, mine: Standing, seen: Seen) -> Standing:
     """The next standing of a participant after what it has seen; the same one if nothing follows. The steps that somebody orders are :func:`vote`, :func:`refuse`,
     :func:`freeze` and :func:`erase`."""
     stage = mine.stage
+    if me in roles.absent:
+        return replace(mine, stage=Stage.COMMITTED) if stage == Stage.WAITING and may_follow(roles, seen) else mine
     if stage == Stage.GONE_BACK and may_erase(roles, seen) and not settled(roles, mine, seen):
         return replace(mine, stage=Stage.COMMITTED)
     if stage in ENDED or (stage == Stage.COMMITTED and may_erase(roles, seen)):
@@ -194,6 +204,8 @@ def refuse(roles: Roles, me: Who, mine: Standing) -> Standing:
 
 def freeze(roles: Roles, me: Who, mine: Standing, seen: Seen, lost: frozenset[Who]) -> Standing:
     """The standing after the order to give up without the lost ones. A new member that has not voted refuses; a frozen one that names more lost ones freezes for all of them. Raises EpochError."""
+    if me in roles.absent:
+        raise EpochError("this party took no part in the change, so nobody waits for it: run the command at the others, then keyquorum recover")
     if not lost or not lost < roles.everybody:
         raise EpochError("name at least one lost participant of the change, and not all of them")
     if me in lost:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from .committee import Committee
 from .errors import CommitteeError, ParameterError
@@ -17,8 +18,8 @@ SUBSET_PROTOCOL = next(p.name for p in COMMITTEES.values() if p.sharing == "addi
 
 
 @dataclass(frozen=True)
-class Subset(Committee):
-    """A committee of some parties of another one, ``origin``: party i of it is party ``numbers[i]`` there, with the same identity, address and folder."""
+class Members(Committee):
+    """Some parties of another committee, ``origin``: party i of it is party ``numbers[i]`` there, with the same identity, address and folder."""
 
     origin: Committee | None = None
     numbers: tuple[int, ...] = ()
@@ -29,14 +30,17 @@ class Subset(Committee):
         assert self.origin is not None
         return self.origin
 
+    kind: ClassVar[str] = ""
+    """What tells these parties from others with the same numbers."""
+
     @property
     def digest(self) -> bytes:
         """See :attr:`.Committee.digest`: of the whole committee, and of the numbers."""
-        return hashlib.sha256(b"keyquorum subset v1" + self.whole.digest + json.dumps(self.numbers).encode()).digest()
+        return hashlib.sha256(f"keyquorum {self.kind} v1".encode() + self.whole.digest + json.dumps(self.numbers).encode()).digest()
 
     def entries(self) -> list[tuple[str, str]]:
         """See :meth:`.Committee.entries`."""
-        return [*self.whole.entries(), ("subset.parties", numbers_text(self.numbers)), ("subset.protocol", self.protocol)]
+        return [*self.whole.entries(), (f"{self.kind}.parties", numbers_text(self.numbers)), (f"{self.kind}.protocol", self.protocol)]
 
     def party_folder(self, index: int) -> Path:
         """See :meth:`.Committee.party_folder`: that of the party of the whole committee."""
@@ -55,6 +59,22 @@ class Subset(Committee):
         return self.numbers.index(number)
 
 
+@dataclass(frozen=True)
+class Subset(Members):
+    """Parties that compute without the others, with additive shares."""
+
+    kind: ClassVar[str] = "subset"
+
+
+@dataclass(frozen=True)
+class Present(Members):
+    """Parties of Shamir's sharing that take part while others are absent, with the protocol and the threshold of the whole committee, at the points that they have there."""
+
+    kind: ClassVar[str] = "present"
+
+
+ABSENT = "absent"
+"""Field of a job: numbers of the parties that take no part in it (missing: none)."""
 ANY = "any"
 """In place of numbers: any parties that are enough, whichever are live."""
 
@@ -64,12 +84,12 @@ def numbers_text(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def parse_numbers(text: str) -> tuple[int, ...]:
+def parse_numbers(text: str, option: str = "--parties") -> tuple[int, ...]:
     """The numbers in a text such as ``0,2``. Raises ParameterError."""
     try:
         return tuple(int(word) for word in text.split(","))
     except ValueError:
-        raise ParameterError(f"--parties {text}: give numbers of parties, as 0,2") from None
+        raise ParameterError(f"{option} {text}: give numbers of parties, as 0,2") from None
 
 
 def decrypts_apart(whole: Committee) -> bool:
@@ -81,6 +101,48 @@ def decrypts_apart(whole: Committee) -> bool:
 def members_of(committee: Committee, numbers: Sequence[int] | None) -> Committee:
     """The subset of these parties, or the whole committee (None). Raises ParameterError."""
     return committee if numbers is None else subset_of(committee, numbers)
+
+
+def most_absent(committee: Committee) -> int:
+    """How many parties of a committee may be absent while the others make new shares: as many as may be corrupt, if more than these are left, and of a committee for malicious parties as many as decide what is right. None but with
+    Shamir's sharing: with every other one each party is needed."""
+    n, t = committee.size, committee.threshold
+    if committee.capabilities.sharing != "Shamir":
+        return 0
+    return max(0, min(t, n - 2 * t - 1 if committee.capabilities.verifies_products else n - t - 1))
+
+
+def present_of(committee: Committee, absent: Sequence[int]) -> Committee:
+    """The parties of a committee but for the absent ones; the committee itself without any. Raises ParameterError for others than a few parties of Shamir's sharing (:func:`most_absent`)."""
+    if not absent:
+        return committee
+    away, most = tuple(sorted(absent)), most_absent(committee)
+    if isinstance(committee, Members) or len(set(away)) < len(away) or not all(0 <= number < committee.size for number in away):
+        raise ParameterError(f"absent parties {numbers_text(away)}: name parties of the whole committee, of 0 to {committee.size - 1}, each once")
+    if len(away) > most:
+        n, t = committee.size, committee.threshold
+        rest = (
+            f"of {n} parties of which {t} may be {'malicious' if committee.malicious else 'corrupt'} {most or 'none'} may be absent"
+            if committee.capabilities.sharing == "Shamir"
+            else "no party may be absent, as all are needed"
+        )
+        raise ParameterError(f"{committee.protocol}: {rest}: bring back parties {numbers_text(away)}, or recover them first (keyquorum recover)")
+    there = tuple(number for number in range(committee.size) if number not in away)
+    members = tuple(
+        type(party)(i, party.host, party.port, party.fingerprint) for i, party in enumerate(committee.parties[number] for number in there)
+    )
+    return Present(
+        committee.folder,
+        committee.name,
+        committee.protocol,
+        committee.threshold,
+        members,
+        committee.openings,
+        committee.base_ot,
+        committee.lpn,
+        committee,
+        there,
+    )
 
 
 def subset_of(committee: Committee, numbers: Sequence[int]) -> Subset:
@@ -100,4 +162,17 @@ def subset_of(committee: Committee, numbers: Sequence[int]) -> Subset:
     return made
 
 
-__all__ = ["ANY", "SUBSET_PROTOCOL", "Subset", "members_of", "numbers_text", "parse_numbers", "subset_of"]
+__all__ = [
+    "ABSENT",
+    "ANY",
+    "SUBSET_PROTOCOL",
+    "Members",
+    "Present",
+    "Subset",
+    "members_of",
+    "most_absent",
+    "numbers_text",
+    "parse_numbers",
+    "present_of",
+    "subset_of",
+]

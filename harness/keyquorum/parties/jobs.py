@@ -15,7 +15,7 @@ from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import check_link
 from keyquorum.model.plain import Json, is_count, json_loads, read_text
-from keyquorum.model.subset import members_of
+from keyquorum.model.subset import ABSENT, members_of, present_of
 
 from .context import PartyContext
 
@@ -207,6 +207,8 @@ def check_job(job: Json) -> str:
     members = job.get(SUBSET)
     if members is not None and not (found.subsets and isinstance(members, list) and all(map(is_count, members))):
         raise KeyQuorumError(f"the {kind} job has {SUBSET!r} that is no list of parties, or is run by all parties: write the job file again")
+    if job.get(ABSENT) is not None and not (isinstance(job[ABSENT], list) and all(map(is_count, job[ABSENT]))):
+        raise KeyQuorumError(f"the {kind} job has {ABSENT!r} that is no list of parties: write the job file again")
     for field in ("key", "sha256"):  # they become names of files, or are shown to other parties
         values = job.get(field, [])
         texts = values if isinstance(values, list) else [values]
@@ -228,9 +230,11 @@ def _check_more(job: Json, found: Job) -> None:
 
 
 def runs(committee: Committee, job: Json) -> Committee:
-    """The parties that run a job: the whole committee, the subset that the job names, or those of a job between two committees. Raises ParameterError for a subset that is none, and
+    """The parties that run a job: the whole committee, the subset that the job names, all but those that it names as absent, or those of a job between two committees. Raises ParameterError for a subset that is none, and
     CommitteeError for a committee that is neither."""
-    return bridge_of(committee, job) if is_bridge_job(job) else members_of(committee, job.get(SUBSET))
+    if is_bridge_job(job):
+        return bridge_of(committee, job)
+    return present_of(committee, job[ABSENT]) if job.get(ABSENT) else members_of(committee, job.get(SUBSET))
 
 
 def subset_field(parties: Sequence[int] | None) -> Json:

@@ -16,6 +16,7 @@ from keyquorum.model.links import check_link, parse
 
 from . import mac_key
 from .context import PartyContext, Progress
+from .sessions import prepare
 
 Job = Callable[[PartyContext], Any]
 
@@ -38,9 +39,7 @@ def run_in_process(
     check_link(link)
     sessions = _engine.local_sessions(committee.size, timeout, parse(link).shape if link else None)
     for session in sessions:
-        session.set_openings(committee.openings)
-        session.set_base_ot(committee.base_ot)
-        session.set_lpn(committee.lpn)
+        prepare(session, committee)
 
     def one(session: Session) -> Any:
         chosen = None

@@ -28,6 +28,7 @@ from . import mac_key
 from .context import PartyContext, Progress
 from .jobs import add_package, backend_of, check_alone, check_job, job_entries, link_of, run_job, runs
 from .queue import hold
+from .sessions import prepare
 from .shaping import shaping
 from .traces import forbid_core_dumps, sweep
 
@@ -74,9 +75,7 @@ def open_session(
         parse(link.engine).shape if link.engine else None,
         waiting,
     )
-    session.set_openings(committee.openings)
-    session.set_base_ot(committee.base_ot)
-    session.set_lpn(committee.lpn)
+    prepare(session, committee)
     return session
 
 

@@ -6,6 +6,7 @@ such a key lie in ``shares-E`` in its folder. A key that is not listed is held a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,6 +99,16 @@ def shares_in(key_folder: Path) -> Path:
     return key_folder if held is None else key_folder / shares_name(held["sharing"])
 
 
+def check_hold(numbers: Iterable[int], here: Epoch, cure: str = "or leave it out (--parties)", keys: Iterable[str] | None = None) -> None:
+    """Refuses parties with these numbers that were absent when the shares of an epoch were made, and have none since. ``cure``: another one than to recover them; ``keys``: those that are used, by default all. Raises EpochError."""
+    if keys is not None and not set(keys) & set(here.keys):
+        return  # made in this epoch, by all parties
+    for number in sorted(set(numbers) & set(here.missing)):
+        raise EpochError(
+            f"party {number} was absent when the shares of epoch {here.number} were made, and has none: keyquorum recover COMMITTEE {number} first, {cure}"
+        )
+
+
 def holding_of(key_folder: Path, info: KeyInfo) -> Holding:
     """How the party whose folder has this key holds it. Raises EpochError for a damaged file, and KeyFileError for another key of this name."""
     data = epoch_of(key_folder).keys.get(key_folder.name)
@@ -135,4 +146,16 @@ def require_shares(vectors: tuple[SecretVector, ...], committee: Committee) -> t
     return vectors
 
 
-__all__ = ["CORRECT", "FLAGS", "LIFT_TESTED", "RING_SECRET", "Holding", "epoch_of", "held_flags", "holding_of", "require_shares", "shares_in"]
+__all__ = [
+    "CORRECT",
+    "FLAGS",
+    "LIFT_TESTED",
+    "RING_SECRET",
+    "Holding",
+    "check_hold",
+    "epoch_of",
+    "held_flags",
+    "holding_of",
+    "require_shares",
+    "shares_in",
+]

@@ -15,7 +15,7 @@ from keyquorum.parties.context import PartyContext
 
 from . import encryption_of, scheme_of
 from .base import AnyScheme
-from .holding import Holding, held_flags, holding_of
+from .holding import Holding, check_hold, epoch_of, held_flags, holding_of
 from .key_folder import check_made_by, load_key, load_shares
 from .keys import KeyInfo, Parameters
 from .quorum_shares import own_shares
@@ -75,6 +75,7 @@ def load_key_as(committee: Committee, folder: Path) -> KeyInfo:
     ParameterError for a key that a subset cannot use."""
     info = load_key(folder)
     check_made_by(committee.whole, info, folder)
+    check_hold(committee.members, epoch_of(folder), keys=[folder.name])
     if isinstance(committee, Subset):
         shares_of(committee).check(committee, scheme_of(info), Domain.parse(holding_of(folder, info).vectors[0].domain))
     return info

@@ -2,6 +2,7 @@
 
 mod keys;
 pub(crate) mod links;
+mod members;
 mod protocols;
 mod streams;
 #[cfg(test)]
@@ -22,7 +23,7 @@ use self::streams::{MacLinks, derive};
 use crate::adversary::{Corruption, Omitting, honest};
 use crate::error::{Check, EngineError, Result};
 use crate::guard::Guard;
-use crate::protocol::{Openings, Unsettled};
+use crate::protocol::{Openings, Points, Unsettled};
 use crate::value::zip;
 
 type Seed = Zeroizing<[u8; 32]>;
@@ -77,6 +78,8 @@ pub(crate) struct Inner {
     verifies: Option<bool>,
     /// The session whose channels these are, if it is another one.
     whole: Option<Session>,
+    /// Where the parties are some members of a committee: their points, and its size.
+    members: Option<(Points, usize)>,
 }
 
 /// One party's end of a computation among all.
@@ -199,6 +202,7 @@ impl Session {
             lpn,
             verifies: None,
             whole,
+            members: None,
         };
         Ok(Self {
             inner: Arc::new(Mutex::new(inner)),
@@ -255,7 +259,7 @@ impl Session {
     }
 
     /// The session of all parties that this is a group of, or itself.
-    fn outermost(&self) -> Result<Session> {
+    pub(crate) fn outermost(&self) -> Result<Session> {
         let mut session = self.clone();
         loop {
             let Some(whole) = session.lock()?.whole.clone() else {

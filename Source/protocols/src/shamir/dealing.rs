@@ -2,7 +2,7 @@
 
 use keyquorum_math::{Domain, Prg};
 
-use super::polynomials::{add_scaled, lagrange, point};
+use super::polynomials::{add_scaled, lagrange};
 use super::{Shamir, outside};
 use crate::adversary::Site;
 use crate::error::{EngineError, Result};
@@ -56,7 +56,7 @@ impl Shamir {
                 .and_then(Option::as_mut)
                 .ok_or_else(outside)?;
             domain.random(dealt, &mut share);
-            points.push(point(domain, to));
+            points.push(self.points.at(domain, to));
             known.push(share);
         }
         (0..self.parties)
@@ -65,7 +65,7 @@ impl Shamir {
                     return Ok(None);
                 }
                 let mut share = vec![domain.zero(); n];
-                let factors = lagrange(domain, &points, point(domain, to))?;
+                let factors = lagrange(domain, &points, self.points.at(domain, to))?;
                 for (factor, v) in zip(factors, &known)? {
                     add_scaled(domain, &mut share, v, factor);
                 }
@@ -137,7 +137,7 @@ impl Shamir {
             coefficients.push(c);
         }
         let share = |to: usize| {
-            let x = point(domain, to);
+            let x = self.points.at(domain, to);
             let mut acc = vec![domain.zero(); n];
             for c in coefficients.iter().rev() {
                 domain.mul_scalar_assign(&mut acc, x);
@@ -175,7 +175,7 @@ impl Shamir {
             for (dealer, values) in dealt.iter().enumerate() {
                 let mut power = domain.one();
                 for _ in 0..row {
-                    power = domain.mul(power, point(domain, dealer));
+                    power = domain.mul(power, self.points.at(domain, dealer));
                 }
                 add_scaled(domain, &mut acc, values, power);
             }

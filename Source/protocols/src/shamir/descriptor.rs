@@ -73,5 +73,5 @@ pub(super) fn party(opening: &impl Opening) -> Result<Shamir> {
     };
     let pairs = opening.all_pair_prgs()?;
     let shamir = Shamir::new(opening.party(), n, t, pairs, streams)?;
-    Ok(shamir.corrupted(opening.adversary()))
+    Ok(shamir.at(opening.points()?).corrupted(opening.adversary()))
 }

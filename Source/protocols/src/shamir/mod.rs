@@ -20,7 +20,7 @@ use keyquorum_math::{Domain, DomainKind, Prg};
 
 pub use self::descriptor::SHAMIR;
 pub use self::descriptor::open_engine;
-pub use self::polynomials::{lagrange, point};
+pub use self::polynomials::lagrange;
 pub use self::prss::{fingerprint, subset_factor, zero_factor};
 pub use self::prss::{subsets, uses_prss};
 pub use self::verified::MAL_SHAMIR;
@@ -31,6 +31,7 @@ use super::{ClearTask, Party, Protocol, Replicated, ShareTask, StoredShares, gro
 use crate::adversary::{Corruption, Site, honest};
 use crate::error::{EngineError, Result};
 use crate::opening::SubsetStream;
+use crate::points::Points;
 use crate::task::{SendFn, Step, and_then, join, then, within};
 use crate::value::Share;
 
@@ -42,6 +43,7 @@ pub struct Shamir {
     me: usize,
     parties: usize,
     threshold: usize,
+    points: Points,
     /// `pairs[j]`: the stream of which we deal to party j, and the one of which j deals to us.
     pairs: Vec<Option<(Prg, Prg)>>,
     subsets: Vec<SubsetStream>,
@@ -113,12 +115,19 @@ impl Shamir {
             me,
             parties,
             threshold,
+            points: Points::default(),
             pairs,
             subsets,
             replicated,
             most_draws: verified::MOST_DRAWS,
             adversary: honest(),
         })
+    }
+
+    /// This party among members of a committee that hold values at these points.
+    pub(crate) fn at(mut self, points: Points) -> Self {
+        self.points = points;
+        self
     }
 
     /// Whether subsets of parties have streams in common: then random elements need no message.
@@ -145,7 +154,7 @@ impl Shamir {
         mut product: Vec<D::E>,
     ) -> Result<ShareTask<Self, D::E>> {
         let dealers: Vec<usize> = (0..=2 * self.threshold).collect();
-        let points: Vec<D::E> = dealers.iter().map(|i| point(domain, *i)).collect();
+        let points: Vec<D::E> = dealers.iter().map(|i| self.points.at(domain, *i)).collect();
         let factors = lagrange(domain, &points, domain.zero())?;
         if dealers.contains(&self.me) {
             self.adversary
@@ -259,7 +268,7 @@ impl<D: Domain> Protocol<D> for Shamir {
         let sources: Vec<usize> = (0..=self.threshold)
             .map(|step| self.after(receiver, step))
             .collect();
-        let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
+        let points: Vec<D::E> = sources.iter().map(|i| self.points.at(domain, *i)).collect();
         let factors = lagrange(domain, &points, domain.zero())?;
         let mut mine = a.only()?.to_vec();
         if let Some(index) = sources.iter().position(|source| *source == self.me) {
@@ -320,7 +329,8 @@ impl<D: Domain> Protocol<D> for Shamir {
     ) -> Result<ShareTask<Self, D::E>> {
         field_only(domain)?;
         let n = a.len();
-        let (me, points) = (self.me, [point(domain, 0), point(domain, 1)]);
+        let (me, at) = (self.me, |i| self.points.at(domain, i));
+        let points = [at(0), at(1)];
         let mut mine = a.only()?.to_vec();
         let factors = lagrange(domain, &points, domain.zero())?;
         if me < points.len() {

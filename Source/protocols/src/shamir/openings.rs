@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use keyquorum_math::Domain;
 
-use super::polynomials::{add_scaled, lagrange, point};
+use super::polynomials::{add_scaled, lagrange};
 use super::{Shamir, outside};
 use crate::error::Result;
 use crate::task::{Step, and_then, exchange, then};
@@ -28,7 +28,7 @@ impl Shamir {
         senders: Vec<usize>,
         own: Range<usize>,
     ) -> Result<ClearTask<Self, D::E>> {
-        let points: Vec<D::E> = senders.iter().map(|i| point(domain, *i)).collect();
+        let points: Vec<D::E> = senders.iter().map(|i| self.points.at(domain, *i)).collect();
         let factors = lagrange(domain, &points, domain.zero())?;
         let domain = domain.clone();
         Ok(Box::new(move |p, out| {

@@ -4,11 +4,6 @@ use keyquorum_math::{Domain, DomainKind, Element, Zq};
 
 use crate::error::{EngineError, Result};
 
-/// The point of a party: one more than its number.
-pub fn point<D: Domain>(domain: &D, party: usize) -> D::E {
-    domain.from_u128(party as u128 + 1)
-}
-
 /// Lagrange coefficients: the value at `at` of a polynomial given at the points of `from`.
 pub fn lagrange<D: Domain>(domain: &D, from: &[D::E], at: D::E) -> Result<Vec<D::E>> {
     from.iter()

@@ -3,10 +3,10 @@
 use keyquorum_math::Domain;
 use sha2::{Digest, Sha256};
 
-use super::polynomials::point;
 use super::{Shamir, outside};
 use crate::error::{EngineError, Result};
 use crate::opening::SubsetStream;
+use crate::points::Points;
 use crate::value::{Share, zip};
 
 /// Pseudo-random secret sharing is used while there are at most this many subsets of parties.
@@ -57,20 +57,21 @@ pub fn uses_prss(n: usize, t: usize) -> bool {
     true
 }
 
-/// The value at the point of `party`, of `parties`, of the polynomial that is 1 at 0 and has its roots at the points of the parties outside `members`.
+/// The value at the point of `party`, of `parties` that have these points, of the polynomial that is 1 at 0 and has its roots at the points of the parties outside `members`.
 ///
 /// # Errors
 /// [`EngineError::Usage`] if the prime is not above the number of parties.
 pub fn subset_factor<D: Domain>(
     domain: &D,
+    points: &Points,
     party: usize,
     parties: usize,
     members: &[usize],
 ) -> Result<D::E> {
-    let x = point(domain, party);
+    let x = points.at(domain, party);
     let mut value = domain.one();
     for j in (0..parties).filter(|j| !members.contains(j)) {
-        let root = point(domain, j);
+        let root = points.at(domain, j);
         let inverse = domain.invert(domain.neg(root)).ok_or_else(|| {
             EngineError::usage("the prime is too small for this many parties: take a prime above n")
         })?;
@@ -79,21 +80,22 @@ pub fn subset_factor<D: Domain>(
     Ok(value)
 }
 
-/// The value at the point of `party`, of `parties`, of the polynomial of shares of zero that `members` have in common: x times (x − root) for the points of
+/// The value at the point of `party`, of `parties` that have these points, of the polynomial of shares of zero that `members` have in common: x times (x − root) for the points of
 /// the parties outside. Zero at 0 and at these points alone.
 ///
 /// # Errors
 /// [`EngineError::Usage`] if the prime is not above the number of parties.
 pub fn zero_factor<D: Domain>(
     domain: &D,
+    points: &Points,
     party: usize,
     parties: usize,
     members: &[usize],
 ) -> Result<D::E> {
-    let x = point(domain, party);
+    let x = points.at(domain, party);
     let mut value = x;
     for j in (0..parties).filter(|j| !members.contains(j)) {
-        value = domain.mul(value, domain.sub(x, point(domain, j)));
+        value = domain.mul(value, domain.sub(x, points.at(domain, j)));
     }
     if members.contains(&party) && value == domain.zero() {
         return Err(EngineError::usage(
@@ -106,7 +108,7 @@ pub fn zero_factor<D: Domain>(
 impl Shamir {
     /// [`subset_factor`] of our point.
     fn subset_factor<D: Domain>(&self, domain: &D, members: &[usize]) -> Result<D::E> {
-        subset_factor(domain, self.me, self.parties, members)
+        subset_factor(domain, &self.points, self.me, self.parties, members)
     }
 
     /// [`Shamir::subset_factor`] of every subset.
@@ -150,7 +152,7 @@ impl Shamir {
 
     /// Pseudo-random sharing of zero of degree 2t: each subset polynomial times x, x², …, x^t.
     pub(super) fn przs<D: Domain>(&mut self, domain: &D, n: usize) -> Result<Vec<D::E>> {
-        let x = point(domain, self.me);
+        let x = self.points.at(domain, self.me);
         let mut acc = vec![domain.zero(); n];
         let mut draw = vec![domain.zero(); n];
         let factors = self.subset_factors(domain)?;

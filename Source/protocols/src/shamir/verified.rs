@@ -27,7 +27,7 @@ use keyquorum_math::{Domain, DomainKind, Zq};
 use super::bits::Drawn;
 use super::descriptor::{DESCRIPTOR, party};
 use super::openings::KING_FROM;
-use super::polynomials::{add_scaled, lagrange, point};
+use super::polynomials::{add_scaled, lagrange};
 use super::prss::fingerprint;
 use super::{Shamir, field_only, no_bits, outside};
 use crate::adversary::{Corruption, Site};
@@ -107,11 +107,11 @@ impl Shamir {
         let all: Vec<usize> = (0..parties).map(|step| self.after(me, step)).collect();
         let (sources, others) = all.split_at_checked(threshold + 1).ok_or_else(outside)?;
         let (sources, others) = (sources.to_vec(), others.to_vec());
-        let points: Vec<D::E> = sources.iter().map(|i| point(domain, *i)).collect();
+        let points: Vec<D::E> = sources.iter().map(|i| self.points.at(domain, *i)).collect();
         let at_zero = lagrange(domain, &points, domain.zero())?;
         let at_others = others
             .iter()
-            .map(|other| lagrange(domain, &points, point(domain, *other)));
+            .map(|other| lagrange(domain, &points, self.points.at(domain, *other)));
         let at_others = at_others.collect::<Result<Vec<_>>>()?;
         let receives = move |party| receiver.is_none_or(|receiver| receiver == party);
         let domain = domain.clone();

@@ -164,12 +164,13 @@ def _state(committee: Committee, party: int, entry: Json) -> Json:
     except (EpochError, OSError):
         record = None
     if record is not None:
-        leaves = me not in record.roles.new
+        leaves = me not in record.new["parties"]
         if leaves and stage == Stage.COMMITTED:
             found |= {"state": "passed on", "result": "moved"}
         found |= {
             "epoch_number": record.number, "record": record.digest, "from": record.old["digest"], "to": record.new["digest"],
             "keys": {name: held["key_id"] for name, held in record.keys.items()}, "dealers": _numbers(record.dealers), "checks": list(record.checks),
+            **({"absent": _numbers(record.absent)} if record.absent else {}),
         }  # fmt: skip
     if said.get("lost"):
         found["lost"] = said["lost"]

@@ -38,9 +38,12 @@ class Change:
         self.me: Who = committee.parties[party].fingerprint
         self._statements = Statements(record)
         self.standing = Standing()
-        if self.me not in record.roles.everybody:
+        self.follows = self.me in record.roles.absent
+        """Whether this party was absent from the change, and follows those that made it: it signs nothing."""
+        if self.me not in record.roles.everybody and not self.follows:
             raise EpochError(f"party {party} takes no part in the change to epoch {record.name}: name a committee that does")
-        self.is_new, self.joins = self.me in record.roles.new, self.me not in record.roles.old
+        self.is_new, self.joins = self.me in record.roles.new, self.me not in record.roles.old and not self.follows
+        self.leaves = not self.is_new and not self.follows
         self._replay()
 
     # -- beginnings ---------------------------------------------------------------------------------------------------
@@ -80,6 +83,18 @@ class Change:
         if change.standing.stage in ENDED:
             raise EpochError(f"party {party} has {change.standing.stage} the change to epoch {record.name}: begin again with a new name")
         change._write(True, {"kind": Stage.WAITING.value})
+        return change
+
+    @staticmethod
+    def followed(committee: Committee, party: int, record: Record, statements: Iterable[Json]) -> Change:
+        """Takes a party that was absent from a change, and has its record, to the new epoch, by the statements of those that made it (:func:`.restore.follow` has checked them)."""
+        change = Change(committee, party, record)
+        if record.name not in Change._proposed(committee, party):
+            change._write(True, {"kind": Stage.WAITING.value})
+        for said in statements:
+            change._hear(said, "what the helpers showed")
+        change.repair()
+        change.advance()
         return change
 
     @staticmethod
@@ -123,7 +138,7 @@ class Change:
         folder, me = committee.party_folder(party), committee.parties[party].fingerprint
         recent = {change.record.name for change in Change.recent(committee, party)}
         records = [Record.load(folder, name) for name in dict.fromkeys(Change._proposed(committee, party)) if name not in recent]
-        return [Change(committee, party, record) for record in records if me not in record.roles.old]
+        return [Change(committee, party, record) for record in records if me not in record.old["parties"]]
 
     @staticmethod
     def unfinished(committee: Committee, party: int) -> Change | None:
@@ -147,7 +162,7 @@ class Change:
             if line["epoch"] != self.record.name:
                 continue
             stage = Stage(line["said"]["kind"])
-            if stage in SIGNED:
+            if stage in SIGNED and not (line["own"] and self.follows):
                 said = checked(self.record, line["said"], str(path))
                 self._statements.add(said)
                 if line["own"]:
@@ -180,24 +195,29 @@ class Change:
         except EpochError:
             here = None
         committed = self.standing.stage in (Stage.COMMITTED, Stage.ERASED)
-        if committed and (here is None or here.name == ("" if self.joins else self.record.previous)):
+        if committed and (here is None or self._is_before(here)):
             votes = self.party_folder / RECORDS / f"{self.record.name}.votes"
             if not self._statements.votes():
                 raise EpochError(f"{votes}: missing, so {path} cannot be made again: copy the votes from another party")
             write_epoch(self.party_folder, self._epoch(self._before()))
-        elif not committed and here is None and self.record.number > 1 and not self.joins:
+        elif not committed and here is None and self.record.number > 1 and not self.joins and not self.follows:
             write_epoch(self.party_folder, self._before())
+
+    def _is_before(self, here: Epoch) -> bool:
+        """Whether a party with this epoch is not in the new one yet. A party that follows may have missed changes before this one."""
+        return here.number < self.record.number if self.follows else here.name == ("" if self.joins else self.record.previous)
 
     def _epoch(self, before: Epoch) -> Epoch:
         record = self.record
-        return Epoch(record.number, record.name, record.new["digest"], record.keys, None if self.joins else before.without_past())
+        past = None if self.joins or self.follows else before.without_past()
+        return Epoch(record.number, record.name, record.new["digest"], record.keys, past, record.absent)
 
     def _before(self) -> Epoch:
         """The party's epoch before this change, by its record. Raises EpochError if the record is missing."""
-        if self.record.number == 1 or self.joins:
+        if self.record.number == 1 or self.joins or self.follows:
             return Epoch()
         before = Record.load(self.party_folder, self.record.previous)
-        return Epoch(before.number, before.name, before.new["digest"], before.keys)
+        return Epoch(before.number, before.name, before.new["digest"], before.keys, None, before.absent)
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -354,7 +374,7 @@ class Change:
 
     def old_files(self) -> list[Path]:
         """Files with this party's shares of the keys that are not of the new epoch; of a member that leaves, all. Also what a recovery left that was cut off."""
-        keep = frozenset({self.record.name}) if self.is_new else frozenset[str]()
+        keep = frozenset[str]() if self.leaves else frozenset({self.record.name})
         keep |= self._kept_later()
         return [*old_files(self.party_folder, self.record.keys, keep), *cut_off_files(self.party_folder, self.record.keys)]
 
@@ -366,6 +386,10 @@ class Change:
     # -- the disk -----------------------------------------------------------------------------------------------------
 
     def _sign(self, after: Standing) -> None:
+        if self.follows:  # a step without a statement
+            self._write(True, {"kind": after.stage.value})
+            self.standing = after
+            return
         statement = signed(self.record, self._identity, after.stage, after.lost)
         if statement.who != self.me:
             raise EpochError(f"{self._identity}: not the identity that the committee file lists for this party: restore it")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
-from keyquorum.model.epoch import DECIDED, NAME_DIGITS, Roles, Stage
+from keyquorum.model.epoch import DECIDED, NAME_DIGITS, Roles, Stage, Who
 from keyquorum.model.errors import CommitteeError, EpochError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads, read_text
 
@@ -27,22 +27,25 @@ RECORDS = "epochs"
 @dataclass(frozen=True)
 class Epoch:
     """In which epoch a party is. ``name``: empty in epoch 0; ``members``: digest of the committee; ``keys``: of each key that was passed on, how it is held, with at least
-    ``key_id`` and ``sharing``. A key that is not listed was made in this epoch, and lies in its place. ``before``: the epoch before, to which a party goes back that hears that the change was given up."""
+    ``key_id`` and ``sharing``. A key that is not listed was made in this epoch, and lies in its place. ``before``: the epoch before, to which a party goes back that hears that the change was given up.
+    ``missing``: numbers of members that were absent from the change, and are not known here to be recovered since: they have no shares."""
 
     number: int = 0
     name: str = ""
     members: str = ""
     keys: Mapping[str, Json] = field(default_factory=dict)
     before: Epoch | None = None
+    missing: tuple[int, ...] = ()
 
     def to_json(self) -> Json:
         """As it is stored."""
         before = None if self.before is None else self.before.without_past().to_json()
-        return {"format": FORMAT, "number": self.number, "epoch": self.name, "members": self.members, "keys": dict(self.keys), "before": before}
+        found = {"format": FORMAT, "number": self.number, "epoch": self.name, "members": self.members, "keys": dict(self.keys), "before": before}
+        return {**found, "missing": list(self.missing)} if self.missing else found
 
     def without_past(self) -> Epoch:
         """The same without the epoch before."""
-        return Epoch(self.number, self.name, self.members, self.keys)
+        return Epoch(self.number, self.name, self.members, self.keys, None, self.missing)
 
     @staticmethod
     def of(data: Json, last: bool = False) -> Epoch:
@@ -51,9 +54,11 @@ class Epoch:
         proper = data["format"] == FORMAT and is_count(number) and (is_hex(name, NAME_DIGITS) if number else name == "")
         proper = proper and (is_hex(data["members"], 64) if number else data["members"] == "")
         before = None if data["before"] is None else Epoch.of(data["before"], last=True)
+        missing = tuple(data.get("missing", ()))
+        proper = proper and all(map(is_count, missing)) and list(missing) == sorted(set(missing))
         if not proper or (last and before is not None) or (before is not None and before.number != number - 1):
             raise ValueError("its numbers or names are not proper")
-        return Epoch(number, name, data["members"], checked_keys(data["keys"]), before)
+        return Epoch(number, name, data["members"], checked_keys(data["keys"]), before, missing)
 
 
 def checked_keys(data: Json) -> Json:
@@ -187,12 +192,23 @@ def _check_committee(data: Json) -> None:
         raise ValueError("a committee in it is not proper")
 
 
+def _check_absent(record: Record) -> None:
+    """Absent members are of a committee that stays, at most as many as may be corrupt, and more than these are left."""
+    absent, there = record.absent, len(record.new["parties"])
+    if not absent:
+        return
+    proper = all(map(is_count, absent)) and list(absent) == sorted(set(absent)) and absent[-1] < there and record.old == record.new
+    if not proper or len(absent) > record.new["threshold"] or there - len(absent) <= record.new["threshold"]:
+        raise ValueError("its absent members are not proper")
+
+
 @dataclass(frozen=True)
 class Record:
     """The public record of a change, the same bytes at all participants.
 
     ``previous``: name of the epoch before, empty for epoch 0; ``old``, ``new``: the committees (:func:`committee_json`); ``keys``: of each key how it is held afterwards; ``counts``: from where the new
-    members go on, by ``KEY/WHAT``; ``dealers``: members of the old committee that passed shares on; ``checks``: what was verified; ``origin``: every committee so far (:func:`origin_text`)."""
+    members go on, by ``KEY/WHAT``; ``dealers``: members of the old committee that passed shares on; ``checks``: what was verified; ``origin``: every committee so far (:func:`origin_text`);
+    ``absent``: numbers of members of a refreshed committee that took no part, and have no shares afterwards; the record has the entry only if there are any."""
 
     name: str
     number: int
@@ -204,11 +220,19 @@ class Record:
     dealers: tuple[int, ...] = ()
     checks: tuple[str, ...] = ()
     origin: tuple[str, ...] = ()
+    absent: tuple[int, ...] = ()
 
     @property
     def roles(self) -> Roles:
         """Participants by fingerprint."""
-        return Roles(frozenset(self.old["parties"]), frozenset(self.new["parties"]), (self.old["threshold"], self.new["threshold"]))
+        away = frozenset(self.new["parties"][number] for number in self.absent)
+        old, new = (frozenset(side["parties"]) - away for side in (self.old, self.new))
+        return Roles(old, new, (self.old["threshold"], self.new["threshold"]), away)
+
+    @property
+    def voters(self) -> list[Who]:
+        """The new members that vote, in their order."""
+        return [who for number, who in enumerate(self.new["parties"]) if number not in self.absent]
 
     @property
     def data(self) -> bytes:
@@ -216,6 +240,7 @@ class Record:
         said = {
             "format": FORMAT, "epoch": self.name, "number": self.number, "previous": self.previous, "from": self.old, "to": self.new, "keys": dict(self.keys),
             "counts": dict(self.counts), "dealers": list(self.dealers), "checks": list(self.checks), "origin": list(self.origin),
+            **({"absent": list(self.absent)} if self.absent else {}),
         }  # fmt: skip
         return json.dumps(said, indent=1, sort_keys=True).encode() + b"\n"
 
@@ -236,7 +261,7 @@ class Record:
             said = json_loads(data)
             record = Record(
                 said["epoch"], said["number"], said["previous"], said["from"], said["to"], checked_keys(said["keys"]), said["counts"],
-                tuple(said["dealers"]), tuple(said["checks"]), tuple(said["origin"]),
+                tuple(said["dealers"]), tuple(said["checks"]), tuple(said["origin"]), tuple(said.get("absent", ())),
             )  # fmt: skip
             proper = is_hex(record.name, NAME_DIGITS) and is_count(record.number, 1) and said["format"] == FORMAT
             proper = proper and (is_hex(record.previous, NAME_DIGITS) if record.number > 1 else record.previous == "")
@@ -247,6 +272,7 @@ class Record:
             )
             _check_committee(record.old)
             _check_committee(record.new)
+            _check_absent(record)
             if not proper or record.data != data:
                 raise ValueError("its entries are not proper")
         except (ValueError, KeyError, TypeError, AttributeError) as error:

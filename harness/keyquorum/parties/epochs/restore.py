@@ -32,7 +32,7 @@ def public_records(committee: Committee, party: int) -> list[str]:
     if not here.number:
         return []
     record = Record.load(folder, here.name)
-    was_here = committee.parties[party].fingerprint in record.roles.old
+    was_here = committee.parties[party].fingerprint in record.old["parties"]
     before = [Record.load(folder, record.previous)] if record.number > 1 and was_here else []
     return [each.data.decode() for each in (*before, record)]
 
@@ -41,12 +41,9 @@ def restore(committee: Committee, party: int, records: Sequence[str], shown: Map
     """Puts a party without an epoch into that of ``records`` (:func:`public_records` of another member). ``shown``: what members showed of the last change (:meth:`.Change.show`). Raises EpochError
     unless all members voted for it and the party would stay in it, before anything is written or signed, and for records that are not of this committee or do not follow one another."""
     folder, me = committee.party_folder(party), committee.parties[party].fingerprint
-    parsed = [Record.parse(text.encode(), "the record that the helpers sent") for text in records]
+    parsed = _parsed(records)
     record = parsed[-1]
-    if record.new["digest"] != committee.digest.hex() or me not in record.roles.new:
-        raise EpochError(f"the record of epoch {record.name} is of another committee: take the committee file of that epoch")
-    if [before.name for before in parsed[:-1]] != ([record.previous] if record.previous and me in record.roles.old else []):
-        raise EpochError(f"the records that the helpers sent do not lead to epoch {record.name}: run the same version everywhere")
+    _check_records(committee, parsed, me)
     statements = _heard(record, shown, me)
     votes = statements.votes()
     own = sorted(
@@ -75,6 +72,48 @@ def restore(committee: Committee, party: int, records: Sequence[str], shown: Map
     change.advance()
     reached("recover/epoch")
     return change
+
+
+def follow(committee: Committee, party: int, records: Sequence[str], shown: Mapping[int, bytes]) -> Change:
+    """Takes a party that was absent from the change to the epoch of ``records`` there, from an earlier epoch. What it began before, and does not know the end of, is over: the others are in a later epoch. May be repeated after a crash.
+    ``shown``: see :func:`restore`. Raises EpochError unless all that were present voted and committed, before anything is written: then nobody goes back, and nobody needs a share of an earlier epoch."""
+    folder, me = committee.party_folder(party), committee.parties[party].fingerprint
+    parsed = _parsed(records)
+    record = parsed[-1]
+    _check_records(committee, parsed, me)
+    if not absent_from(records, committee, party) or read_epoch(folder).number >= record.number:
+        raise EpochError(f"party {party} was not absent from the change to epoch {record.name}, or is in a later one: keyquorum epoch commit there")
+    statements = _heard(record, shown, me)
+    if _decided(record, me, (), statements).stage != Stage.COMMITTED:
+        raise EpochError(
+            f"not all members that were present have said that they committed epoch {record.name}: keyquorum epoch commit at theirs, then again"
+        )
+    (folder / JOURNAL).touch(mode=0o600)
+    (folder / RECORDS).mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder)
+    for each in parsed:
+        write_atomically(Record.path(folder, each.name), each.data)
+    reached("recover/records")
+    change = Change.followed(committee, party, record, [said.to_json() for said in statements])
+    reached("recover/epoch")
+    return change
+
+
+def absent_from(records: Sequence[str], committee: Committee, party: int) -> bool:
+    """Whether a party was absent from the change of the last of these records."""
+    return bool(records) and committee.parties[party].fingerprint in _parsed(records[-1:])[0].roles.absent
+
+
+def _parsed(records: Sequence[str]) -> list[Record]:
+    return [Record.parse(text.encode(), "the record that the helpers sent") for text in records]
+
+
+def _check_records(committee: Committee, parsed: Sequence[Record], me: Who) -> None:
+    record = parsed[-1]
+    if record.new["digest"] != committee.digest.hex() or me not in record.new["parties"]:
+        raise EpochError(f"the record of epoch {record.name} is of another committee: take the committee file of that epoch")
+    if [before.name for before in parsed[:-1]] != ([record.previous] if record.previous and me in record.old["parties"] else []):
+        raise EpochError(f"the records that the helpers sent do not lead to epoch {record.name}: run the same version everywhere")
 
 
 def _decided(record: Record, me: Who, own: Sequence[Statement], statements: Statements) -> Standing:

@@ -161,7 +161,7 @@ class Statements:
         found = {vote.who: vote.to_json() for vote in self if vote.stage == Stage.VOTED}
         if found.keys() < self.record.roles.new:
             return None
-        votes = [found[who] for who in self.record.new["parties"]]
+        votes = [found[who] for who in self.record.voters]
         return json.dumps({"format": FORMAT, "record": self.record.digest, "votes": votes}, indent=1).encode() + b"\n"
 
 
@@ -177,6 +177,6 @@ def read_votes(record: Record, data: bytes, where: str) -> list[Statement]:
     if said["record"] != record.digest:
         raise EpochError(f"{where}: votes for another record: copy epochs/{record.name}.votes and .json from one party")
     found = [checked(record, vote, where) for vote in votes]
-    if any(vote.stage != Stage.VOTED for vote in found) or [vote.who for vote in found] != list(record.new["parties"]):
+    if any(vote.stage != Stage.VOTED for vote in found) or [vote.who for vote in found] != record.voters:
         raise EpochError(f"{where}: not one vote of every new member: copy epochs/{record.name}.votes again from another party")
     return found

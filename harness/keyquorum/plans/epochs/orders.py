@@ -33,7 +33,7 @@ def _lines(committee: Committee, party: int) -> list[Json]:
 def status(committee: Committee, party: int) -> Json:
     """The epoch of a party of this host: ``number``, ``epoch``, ``keys`` (of every key the epoch's name, empty where key generation left it), ``unfinished`` (None, or stage and what is missing),
     ``unerased`` (files with shares of other epochs, and ages in seconds), ``old_pools`` (folders of pools of other epochs), ``backups_before`` (when this party had erased the shares of the epoch
-    before: backups of before hold them, and must be gone; empty until then), ``moved_to`` (the committee to which the keys were passed on; empty if they are here), ``went_back`` (epochs from which it went back, and to which it may come forward), ``contradictions`` (a line for each
+    before: backups of before hold them, and must be gone; empty until then), ``moved_to`` (the committee to which the keys were passed on; empty if they are here), ``missing`` (numbers of parties that were absent when this epoch was made, and have no shares), ``went_back`` (epochs from which it went back, and to which it may come forward), ``contradictions`` (a line for each
     party that signed what excludes each other). Raises EpochError."""
     folder = committee.party_folder(party)
     here, changes = read_epoch(folder), Change.recent(committee, party)
@@ -53,7 +53,7 @@ def status(committee: Committee, party: int) -> Json:
     return {
         "party": party, "number": here.number, "epoch": here.name, "keys": keys, "unfinished": unfinished,
         "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "old_pools": [str(path) for path in old_pools(committee, party)],
-        "backups_before": erased[-1] if erased else "", "moved_to": _moved_to(committee, folder, here),
+        "backups_before": erased[-1] if erased else "", "moved_to": _moved_to(committee, folder, here), "missing": list(here.missing),
         "went_back": [change.record.name for change in changes if change.standing.stage == Stage.GONE_BACK and not change.settled],
         "contradictions": [line for change in changes for line in change.contradictions()],
     }  # fmt: skip
@@ -76,6 +76,8 @@ def status_lines(found: Json) -> Iterator[str]:
         change = found["unfinished"]
         missing = ", ".join(change["votes_missing"]) or "none"
         yield f"{who}: UNFINISHED change to epoch {change['epoch']}: {change['stage']}; votes missing here: {missing}: keyquorum epoch commit"
+    for number in found["missing"]:
+        yield f"{who}: ABSENT: party {number} has no shares of this epoch, and its old ones count as stolen: keyquorum recover"
     for name in found["went_back"]:
         yield f"{who}: WENT BACK from epoch {name}, and keeps these shares: keyquorum epoch commit with the statements of all parties, before keyquorum refresh-shares"
     for line in found["contradictions"]:
@@ -114,7 +116,11 @@ def _hear(committee: Committee, changes: Sequence[Change], files: Sequence[Path]
     errors = [error for where, data in brought for error in hear_all(changes, data, where)]
     here = [party for party in committee.parties if party.index in committee.local_parties()]
     for change in changes:
-        others = [Change(committee, party.index, change.record) for party in here if party.fingerprint in change.record.roles.everybody]
+        others = [
+            Change(committee, party.index, change.record)
+            for party in here
+            if party.fingerprint in change.record.roles.everybody | change.record.roles.absent
+        ]
         errors += [error for other in others for error in hear_all([change], other.show(), "a party of this host")]
     return errors
 
@@ -207,7 +213,7 @@ def _erase(committee: Committee, files: Sequence[Path]) -> list[Json]:
         party = next(p.index for p in committee.parties if p.fingerprint == change.me)
         try:
             change.check_erasable()
-            drop_pools(committee, party, leaves=not change.is_new)
+            drop_pools(committee, party, leaves=change.leaves)
             found.append({"party": _number(committee, change.me), "epoch": change.record.name, "bytes": change.erase()})
         except (EpochError, PoolError) as error:
             errors.append(error)
@@ -228,7 +234,9 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
         first, *rest = status_lines(found)
         yield Finding(True, first)
         yield from (Finding(True, line) for line in (*(line for line in rest if "moved:" in line), *origin_lines(committee, party)))
-        yield from (Finding(False, line) for line in rest if any(word in line for word in ("UNFINISHED", "WENT BACK", "NOT ERASED", "CORRUPT")))
+        yield from (
+            Finding(False, line) for line in rest if any(word in line for word in ("UNFINISHED", "ABSENT", "WENT BACK", "NOT ERASED", "CORRUPT"))
+        )
         if without := unaudited(committee.party_folder(party)):
             yield Finding(
                 False,

@@ -20,6 +20,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import FIT_RUNS
+from keyquorum.schemes.holding import check_hold, epoch_of
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.subset_keys import compare_key
@@ -37,6 +38,7 @@ def check_prove(committee: Committee, party: int, job: Json) -> None:
     folder = committee.key_folder(party, job["key"])
     info = load_key(folder)
     check_made_by(committee, info, folder)
+    check_hold(committee.members, epoch_of(folder), "as all take part", [job["key"]])
     scheme_of(info).check_fit(info, committee)
     check_left(folder, info)
 

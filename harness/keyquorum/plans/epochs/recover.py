@@ -3,6 +3,7 @@
 1. Every party checks alone that the committee can recover a share, and that nothing is unfinished. The helpers state a hash of keys, holdings, origins and records; all of them state the same.
 2. The lost party takes the records and statements of its epoch (:func:`.restore`), and says which keys it lacks.
 3. The helpers draw seeds in common (``Source/mpc/src/recovery.rs``). Each sends its blinded share of every vector; the lost party interpolates, after it has checked the degree.
+   Where t + 1 helpers are left of a committee for malicious parties, all lost parties are recovered in one run (``also``).
 4. Where that does not show whether helpers sent the right shares (:func:`must_test`), all parties test their shares against the public key (:func:`.prove`).
 5. Shares and public files are written in a folder of their own, read back, and moved to their place, key after key. A run that was cut off is repeated: it goes on with the keys that are missing.
 
@@ -15,58 +16,66 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 
 from keyquorum._engine import Recovery, ShareFile
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
+from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, json_loads
-from keyquorum.model.subset import Subset, decrypts_apart
+from keyquorum.model.subset import Subset, decrypts_apart, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.audited import audit
 from keyquorum.parties.epochs.erasure import MAKING, erase_folder
-from keyquorum.parties.epochs.restore import public_records, restore
+from keyquorum.parties.epochs.record import write_epoch
+from keyquorum.parties.epochs.restore import absent_from, follow, public_records, restore
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_files
 from keyquorum.plans.epochs.prove import check_left, prove
 from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, held_keys, wipe_bytes
 from keyquorum.plans.noise_check import failed_checks, set_failed_checks
+from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
-from keyquorum.schemes.holding import Holding
-from keyquorum.schemes.key_folder import holds_a_key, load_shares, read_vector, write_info
+from keyquorum.schemes.holding import Holding, check_hold, holding_of
+from keyquorum.schemes.key_folder import holds_a_key, load_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
 from keyquorum.schemes.quorum_shares import counting_parties
 
+ALSO = "also"
+"""Field of a job: numbers of further lost parties that are recovered in the same run (missing: none)."""
 
-def helpers_of(committee: Committee, lost: int, helpers: Sequence[int] | None = None) -> list[int]:
-    """The helpers of a recovery in increasing order; None: all other parties. Refuses committees and helpers by which no share is recovered. Raises ParameterError."""
+
+def helpers_of(committee: Committee, lost: int, helpers: Sequence[int] | None = None, also: Sequence[int] = ()) -> list[int]:
+    """The helpers of a recovery in increasing order; None: all other parties. ``also``: parties that are recovered in the same run. Refuses committees and helpers by which no share is recovered. Raises ParameterError."""
     if isinstance(committee, Subset):
         raise ParameterError("shares are recovered among the whole committee: leave out --parties")
     sharing, n, t = committee.capabilities.sharing, committee.size, committee.threshold
     if not is_count(lost) or lost >= n:
         raise ParameterError(f"party {lost}: the committee has parties 0 to {n - 1}")
-    chosen = [party for party in range(n) if party != lost] if helpers is None else list(helpers)
-    if not all(is_count(party) and party < n and party != lost for party in chosen) or len(set(chosen)) < len(chosen):
-        raise ParameterError(f"helpers {str(chosen)[:100]}: name other parties than {lost} of 0 to {n - 1}, each once")
+    gone = _lost_with(committee, lost, also)
+    chosen = [party for party in range(n) if party not in gone] if helpers is None else list(helpers)
+    if not all(is_count(party) and party < n and party not in gone for party in chosen) or len(set(chosen)) < len(chosen):
+        raise ParameterError(f"helpers {str(chosen)[:100]}: name other parties than {numbers_text(gone)} of 0 to {n - 1}, each once")
     chosen.sort()
     if sharing not in ("replicated", "Shamir"):
         raise ParameterError(
             f"{committee.protocol}: all {n} parties are needed, and nobody knows anything of a lost share: restore a backup of party {lost} of this epoch; without one the keys are lost"
         )
     verified = committee.capabilities.verifies_products
-    needed = n - 1 if sharing == "replicated" or must_test(committee) else 2 * t + 1 if verified else t + 1
+    needed = n - len(gone) if sharing == "replicated" or must_test(committee) else 2 * t + 1 if verified else t + 1
     if len(chosen) < needed:
         why = f", of which {t} may send wrong shares" if verified else ""
         raise ParameterError(
-            f"{committee.protocol}: {len(chosen)} helpers are too few, a share is recovered from {needed} or more{why}: name {needed}"
+            f"{committee.protocol}: {len(chosen)} helpers are too few, a share is recovered from {needed} or more{why}: name {needed}{_or_together(committee)}"
         )
     sets = comb(n, len(chosen) + 1 - t)
     if sharing == "Shamir" and sets > MOST_SETS:
@@ -74,6 +83,29 @@ def helpers_of(committee: Committee, lost: int, helpers: Sequence[int] | None = 
             f"{committee.protocol}: {len(chosen)} helpers have {sets:,} sets with a seed in common, above {MOST_SETS}: name fewer with --from, at least {needed}"
         )
     return chosen
+
+
+def _lost_with(committee: Committee, lost: int, also: Sequence[int]) -> list[int]:
+    """All lost parties of a run. Several are recovered at once where neither could help the other. Raises ParameterError."""
+    gone, n = [lost, *also], committee.size
+    if not all(is_count(party) and party < n for party in also) or len(set(gone)) < len(gone):
+        raise ParameterError(f"lost parties {str(gone)[:100]}: name parties of 0 to {n - 1}, each once")
+    if also and not (must_test(committee) and committee.capabilities.sharing == "Shamir"):
+        raise ParameterError(
+            f"{committee.protocol} of {n} parties: recover one lost party after the other, each from those that have shares (--from)"
+        )
+    if len(gone) > committee.threshold:
+        raise ParameterError(
+            f"{committee.protocol}: {len(gone)} of {n} parties are lost, and the others are no more than {committee.threshold}, which know nothing of a key: restore a backup of one of them"
+            if n - len(gone) <= committee.threshold
+            else f"{committee.protocol}: at most {committee.threshold} lost parties are recovered: name fewer"
+        )
+    return sorted(gone)
+
+
+def _or_together(committee: Committee) -> str:
+    several = must_test(committee) and committee.capabilities.sharing == "Shamir" and committee.threshold > 1
+    return "; if more parties are lost, recover them at once: keyquorum recover COMMITTEE 3,4" if several else ""
 
 
 def must_test(committee: Committee) -> bool:
@@ -92,16 +124,28 @@ def check_recover(committee: Committee, party: int, job: Json) -> None:
 
 def _check(committee: Committee, party: int, job: Json) -> list[int]:
     """The same without the locks; the helpers."""
-    lost, helpers = job["party"], helpers_of(committee, job["party"], job["helpers"])
-    if Change.unfinished(committee, party) is not None:
-        raise EpochError(
-            f"party {party}: a change of the epoch is unfinished: keyquorum epoch commit, or keyquorum epoch give-up --lost {lost}, before a recovery"
-        )
+    lost = lost_in(job)
+    helpers = helpers_of(committee, job["party"], job["helpers"], job.get(ALSO, ()))
+    if party not in lost:  # who was absent from a later change follows that one
+        _check_ended(committee, party, lost)
     if party in helpers:
+        check_hold(helpers, read_epoch(committee.party_folder(party)), "and name other helpers with --from")
         held_keys(committee, party, "recover")
-    elif party == lost:
+    elif party in lost:
         _check_lost(committee, party)
     return helpers
+
+
+def lost_in(job: Json) -> list[int]:
+    """The lost parties of a job, in increasing order."""
+    return sorted([job["party"], *job.get(ALSO, ())])
+
+
+def _check_ended(committee: Committee, party: int, lost: Sequence[int]) -> None:
+    if Change.unfinished(committee, party) is not None:
+        raise EpochError(
+            f"party {party}: a change of the epoch is unfinished: keyquorum epoch commit, or keyquorum epoch give-up --lost {','.join(map(str, lost))}, before a recovery"
+        )
 
 
 def _check_lost(committee: Committee, party: int) -> None:
@@ -111,21 +155,21 @@ def _check_lost(committee: Committee, party: int) -> None:
             raise KeyFileError(f"{folder}: there are files without a key (no key.json): move them away, then recover again")
 
 
-@party_job("recover", {"party": int, "helpers": list}, check=check_recover, verified=True)
+@party_job("recover", {"party": int, "helpers": list}, check=check_recover, verified=True, optional={ALSO: list})
 def recover_job(context: PartyContext, job: Json) -> Json:
     """The job ``recover``: a party that lost its folder, but not its identity, gets its shares of all keys again. Raises CommitteeError beside a daemon of this party."""
     with shares_alone(context.committee, [context.party], "recover"):
         helpers = _check(context.committee, context.party, job)
-        return _Run(context, job["party"], helpers).run()
+        return _Run(context, lost_in(job), helpers).run()
 
 
 class _Run:
     """One party's part in a recovery."""
 
-    def __init__(self, context: PartyContext, lost: int, helpers: list[int]) -> None:
+    def __init__(self, context: PartyContext, lost: list[int], helpers: list[int]) -> None:
         self.context, self.lost, self.helpers = context, lost, helpers
         self.committee, self.party, self.session = context.committee, context.party, context.session
-        self.helps, self.is_lost = context.party in helpers, context.party == lost
+        self.helps, self.is_lost = context.party in helpers, context.party in lost
 
     def run(self) -> Json:
         said = _said(self.committee, self.party) if self.helps else None
@@ -133,20 +177,48 @@ class _Run:
             said, shown, counts = self._exchange(said)
             if self.is_lost:
                 self._enter(said, shown)
-            keys = self._missing(said)
+            missing = self._missing(said)
+            keys = sorted({key for lacking in missing.values() for key in lacking})
             for key in keys if must_test(self.committee) else ():
                 self._check_testable(key, parsed(said["keys"][key]["info"]))
         with self.context.phase("seeds"):
             tested, threshold = must_test(self.committee), self.committee.threshold
-            recovery = Recovery.begin(self.session, self.committee.protocol, (self.lost, self.helpers), tested, threshold, self.context.seed)
+            recoveries = {
+                lost: Recovery.begin(self.session, self.committee.protocol, (lost, self.helpers), tested, threshold, self.context.seed)
+                for lost in self.lost
+            }
         for key in keys:
+            lacking = {lost: recoveries[lost] for lost in self.lost if key in missing[lost]}
             if self.helps:
-                self._help(recovery, key)
-            elif self.is_lost:
-                self._recover(recovery, key, said["keys"][key], [mine[key] for mine in counts])
+                self._help(lacking, key)
+            elif self.party in lacking:
+                self._recover(lacking[self.party], key, said["keys"][key], [mine[key] for mine in counts])
+            elif self.is_lost and tested:
+                self._test(key)
         self.session.compare("end of the recovery", hashlib.sha256(json.dumps([self.lost, keys]).encode()).digest())
+        self._note()
         self._audit(keys)
-        return {"party": self.lost, "keys": keys, "epoch": said["epoch"][0] if said else None, "name": said["epoch"][1] if said else None}
+        return {
+            "party": self.lost[0],
+            "parties": self.lost,
+            "keys": keys,
+            "epoch": said["epoch"][0] if said else None,
+            "name": said["epoch"][1] if said else None,
+        }
+
+    def _note(self) -> None:
+        """Notes who has shares again, of those that had been absent: the lost parties, and those that any party of this epoch knows of. Nothing is used because of it. A party that ends before this refuses the others by name,
+        until these are recovered once more."""
+        folder = self.committee.party_folder(self.party)
+        here = read_epoch(folder)
+        missing = set(here.missing) - set(self.lost)
+        for said in self.session.all_gather(json.dumps([here.name, sorted(missing)]).encode()):
+            with suppress(ValueError, TypeError):
+                name, known = json_loads(said)
+                missing &= set(known) if name == here.name else missing
+        if missing != set(here.missing):
+            write_epoch(folder, replace(here, missing=tuple(sorted(missing))))
+        reached("recover/noted")
 
     def _audit(self, keys: list[str]) -> None:
         here = read_epoch(self.committee.party_folder(self.party))
@@ -155,7 +227,14 @@ class _Run:
             for key in keys
             if self.helps or self.is_lost
         }
-        said = {"epoch": here.name, "epoch_number": here.number, "recovered": self.lost, "helpers": self.helpers, "keys": ids, "result": "recovered"}
+        said = {
+            "epoch": here.name,
+            "epoch_number": here.number,
+            "recovered": self.lost[0] if len(self.lost) == 1 else self.lost,
+            "helpers": self.helpers,
+            "keys": ids,
+            "result": "recovered",
+        }
         audit(self.committee, self.party, "recovered", said)
 
     # -- statements ---------------------------------------------------------------------------------------------------
@@ -171,10 +250,11 @@ class _Run:
                 )
         if self.helps:
             change = Change.current(self.committee, self.party)
-            self.session.send(self.lost, b"" if change is None or not said or not said["epoch"][0] else change.show())
-            self.session.send(self.lost, json.dumps(_counts(self.committee, self.party, said["keys"] if said else {})).encode())
-            if self.party == first:
-                self.session.send(self.lost, json.dumps(said).encode())
+            for lost in self.lost:
+                self.session.send(lost, b"" if change is None or not said or not said["epoch"][0] else change.show())
+                self.session.send(lost, json.dumps(_counts(self.committee, self.party, said["keys"] if said else {})).encode())
+                if self.party == first:
+                    self.session.send(lost, json.dumps(said).encode())
             return said or {}, [], []
         if not self.is_lost:
             return {}, [], []
@@ -206,10 +286,19 @@ class _Run:
     def _enter(self, said: Json, shown: Sequence[bytes]) -> None:
         """Takes the lost party to the epoch of the others, if it has none."""
         folder = self.committee.party_folder(self.party)
+        Change.unfinished(self.committee, self.party)  # repaired after a crash
         here, (number, name) = read_epoch(folder), said["epoch"]
+        follows = absent_from(said["records"], self.committee, self.party)
+        if not follows or here.name == name:
+            _check_ended(self.committee, self.party, self.lost)
         if here.name == name:
+            self._erase_before()
             return
         fresh = not here.number and not (folder / JOURNAL).exists() and not any(map(holds_a_key, (folder / "keys").glob("*")))
+        if follows and not fresh:
+            follow(self.committee, self.party, said["records"], dict(zip(self.helpers, shown, strict=True)))
+            self._erase_before()
+            return
         if not fresh:
             raise EpochError(
                 f"party {self.party} is in epoch {here.number} and the helpers in {number}: it was restored or missed a change: keyquorum epoch commit there with --from; "
@@ -219,26 +308,44 @@ class _Run:
         if not change.uncommitted():
             change.erase()  # nothing is there: notes since when backups of before must be gone
 
-    def _missing(self, said: Json) -> list[str]:
-        """The keys that the lost party lacks, as it says. It refuses a key of the name that is another one, or whose shares are damaged."""
+    def _erase_before(self) -> None:
+        """Erases what a party that was absent has of earlier epochs, and drops pools of these. Its old shares are of no use: all that were present have newer ones."""
+        change = Change.current(self.committee, self.party)
+        if change is not None and change.follows and change.standing.stage != Stage.ERASED:
+            drop_pools(self.committee, self.party)
+            change.erase()
+
+    def _missing(self, said: Json) -> dict[int, list[str]]:
+        """The keys that each lost party lacks, as it says. It refuses a key of the name that is another one, or whose shares are damaged."""
         missing = list[str]()
         if self.is_lost:
             for key, held in sorted(said["keys"].items()):
                 folder = self.committee.key_folder(self.party, check_name(key, "key name"))
                 _clear(self.committee.party_folder(self.party) / MAKING / key)
-                if holds_a_key(folder):
+                if holds_a_key(folder) and not self._was_absent(folder, held):
                     self._check_there(folder, held)
                 else:
                     missing.append(key)
-        stated = self.session.all_gather(json.dumps(missing).encode() if self.is_lost else b"")[self.lost]
+        stated = self.session.all_gather(json.dumps(missing).encode() if self.is_lost else b"")
+        return {lost: self._asked(lost, stated[lost], said) for lost in self.lost}
+
+    def _asked(self, lost: int, stated: bytes, said: Json) -> list[str]:
         try:
             names = json_loads(stated)
             proper = isinstance(names, list) and len(set(names)) == len(names) and (not said or all(name in said["keys"] for name in names))
         except (ValueError, TypeError):
             proper = False
         if not proper:
-            raise EpochError(f"party {self.lost} asked for keys that are not there: run the same version everywhere")
+            raise EpochError(f"party {lost} asked for keys that are not there: run the same version everywhere")
         return list(names)
+
+    def _was_absent(self, folder: Path, said: Json) -> bool:
+        """Whether this is the key of the helpers, and the party was absent when its shares were made, and has none."""
+        change = Change.current(self.committee, self.party)
+        if change is None or not change.follows or folder.name not in change.record.keys:
+            return False
+        shares = holding_of(folder, load_key(folder)).folder(folder)
+        return load_key(folder).digest == parsed(said["info"]).digest and not any(shares.glob("*"))
 
     def _check_there(self, folder: Path, said: Json) -> None:
         info = parsed(said["info"])
@@ -263,19 +370,26 @@ class _Run:
 
     # -- shares -------------------------------------------------------------------------------------------------------
 
-    def _help(self, recovery: Recovery, key: str) -> None:
-        """Sends what this helper has for a key of the lost party."""
+    def _help(self, recoveries: Mapping[int, Recovery], key: str) -> None:
+        """Sends what this helper has for a key of the lost parties that lack it."""
         folder = self.committee.key_folder(self.party, key)
         info, held = held_keys(self.committee, self.party, "recover")[key]
         with self.context.phase("shares"):
             if self.party == self.helpers[0]:
-                send_files(self.session, [self.lost], folder, info)
-            if self.party in recovery.senders:
-                self._send_shares(recovery, key, held)
+                send_files(self.session, list(recoveries), folder, info)
+            for lost, recovery in recoveries.items():
+                if self.party in recovery.senders:
+                    self._send_shares(lost, recovery, key, held)
         if must_test(self.committee):
-            prove(self.context, info, load_shares(folder, info, self.party), folder)
+            self._test(key)
 
-    def _send_shares(self, recovery: Recovery, key: str, held: Holding) -> None:
+    def _test(self, key: str) -> None:
+        """Takes part in the test of all parties' shares of a key with its own."""
+        folder = self.committee.key_folder(self.party, key)
+        info = load_key(folder)
+        prove(self.context, info, load_shares(folder, info, self.party), folder)
+
+    def _send_shares(self, lost: int, recovery: Recovery, key: str, held: Holding) -> None:
         folder = self.committee.key_folder(self.party, key)
         for index, vector in enumerate(held.vectors):
             secret: list[bytes | bytearray] = []
@@ -284,7 +398,7 @@ class _Run:
                 sent = recovery.sent(vector.domain, label_of(held, key, index), bytes(secret[0]))
                 message = bytes(sent)
                 secret += [sent, message]
-                self.session.send(self.lost, message)
+                self.session.send(lost, message)
             finally:
                 for data in secret:
                     wipe_bytes(data)
@@ -314,9 +428,12 @@ class _Run:
             with self.context.phase("shares"):
                 receive_files(self.session, self.helpers[0], folder, info.files, said["sizes"])
                 self._receive_shares(recovery, held, (folder, key), said["origins"])
+            target, failed = self.committee.key_folder(self.party, key), max(failed for _, failed in counts)
+            if holds_a_key(target):  # it was absent, and has all but the shares
+                self._publish_shares(held, folder, target, (used, failed))
+                return
             if info.counted:
                 set_count(folder, info, used)
-            failed = max(failed for _, failed in counts)
             if failed and decrypts_apart(self.committee):  # elsewhere all parties take part in a check, and the others remember
                 set_failed_checks(folder, info, failed)
             scheme_of(info).check_public(folder, info)
@@ -326,7 +443,6 @@ class _Run:
                 shares = [read_vector(held, held.folder(folder), self.party, index) for index in range(len(held.vectors))]
                 prove(self.context, info, shares, folder)
             reached("recover/written")
-            target = self.committee.key_folder(self.party, key)
             target.parent.mkdir(mode=0o700, exist_ok=True)
             for place in {held.folder(folder), folder}:
                 sync_folder(place)
@@ -334,6 +450,20 @@ class _Run:
             sync_folder(target.parent)
         finally:
             _clear(making)
+        reached("recover/published")
+
+    def _publish_shares(self, held: Holding, folder: Path, target: Path, counts: tuple[int, int]) -> None:
+        """Moves the shares of a key to a party's folder of it, after its counts. ``counts``: decryptions, and refusals by checks of noise, that the helpers counted."""
+        info = load_key(target)
+        check_stored(held, held.folder(folder), self.party)
+        if info.counted:
+            set_count(target, info, max(counts[0], decryptions_used(target, info)))
+        if counts[1] > failed_checks(target, info) and decrypts_apart(self.committee):
+            set_failed_checks(target, info, counts[1])
+        reached("recover/written")
+        sync_folder(held.folder(folder))
+        os.rename(held.folder(folder), held.folder(target))
+        sync_folder(target)
         reached("recover/published")
 
     def _receive_shares(self, recovery: Recovery, held: Holding, place: tuple[Path, str], origins: Sequence[str]) -> None:
@@ -383,4 +513,4 @@ def _clear(making: Path) -> None:
             making.parent.rmdir()
 
 
-__all__ = ["check_recover", "helpers_of", "must_test", "recover_job"]
+__all__ = ["ALSO", "check_recover", "helpers_of", "must_test", "recover_job"]

@@ -3,6 +3,7 @@
 1. Every party checks alone that the committee can refresh, and that it holds each of its keys. The parties show each other what they know of earlier changes, and compare keys, epoch and holdings.
 2. Seeds of shares of zero for sets of members, drawn in this session, which began after the refresh was asked for; the members compare them. Then all toss the name of the new epoch (``Source/mpc/src/handover.rs``).
 3. Every party adds shares of zero to its shares of every vector, locally, and stores the sums beside the old shares.
+   Parties of Shamir's sharing may be absent (``absent``): the others make the new epoch, in which these have no shares until they are recovered (:mod:`.recover`).
 4. The parties vote, commit and erase (:class:`.Change`). A party that fails before its vote refuses, and the old epoch goes on.
 
 Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rounds: 2 for earlier changes, 1 and 1 for comparisons, those of :meth:`Session.zero_shares`, 2 for the statements.
@@ -27,7 +28,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
-from keyquorum.model.subset import Subset
+from keyquorum.model.subset import ABSENT, Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Epoch, Record, committee_json, read_epoch
 from keyquorum.parties.epochs.exchange import hear_all, show_all
@@ -36,7 +37,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.holding import Holding, holding_of
+from keyquorum.schemes.holding import Holding, check_hold, holding_of
 from keyquorum.schemes.key_folder import check_made_by, element_words, holds_a_key, load_key
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
@@ -57,7 +58,7 @@ def check_members(committee: Committee) -> None:
         raise ParameterError(
             f"{committee.protocol}: one MAC key is for all keys of a folder, so shares with MACs are not refreshed in place: keyquorum reshare passes them on to a new folder of the same hosts"
         )
-    sets = comb(committee.size, committee.threshold - 1)
+    sets = comb(committee.size, committee.threshold - 1)  # of those present
     if committee.capabilities.sharing == "Shamir" and sets > MOST_SETS:
         raise ParameterError(
             f"{committee.protocol}: {committee.size} parties of which {committee.threshold} may be corrupt have {sets:,} sets for shares of zero, above {MOST_SETS}: choose a smaller committee"
@@ -79,31 +80,42 @@ def held_keys(committee: Committee, party: int, work: str = "refresh") -> dict[s
     return found
 
 
+def absent_from(committee: Committee) -> tuple[int, ...]:
+    """Numbers of the parties of the whole committee that are not among these."""
+    return tuple(number for number in range(committee.whole.size) if number not in committee.members)
+
+
 def check_refresh(committee: Committee, party: int, job: Json) -> None:
     """The checks of the job ``refresh_shares`` that a party makes alone. A change before whose vote its process died is refused."""
     check_members(committee)
-    held_keys(committee, party)
-    with shares_alone(committee, [party], "refresh_shares"):
-        Change.refuse_unvoted(committee, party)
+    whole, number = committee.whole, committee.number_of(party)
+    check_hold(committee.members, read_epoch(whole.party_folder(number)), "or name it with --absent as well")
+    held_keys(whole, number)
+    with shares_alone(whole, [number], "refresh_shares"):
+        Change.refuse_unvoted(whole, number)
 
 
-@party_job("refresh_shares", {}, check=check_refresh, verified=True)
+@party_job("refresh_shares", {}, check=check_refresh, verified=True, optional={ABSENT: list})
 def refresh_job(context: PartyContext, job: Json) -> Json:
     """The job ``refresh_shares``: new shares of all keys of the committee, in a new epoch; the old shares are erased, and pools of other epochs. Raises CommitteeError beside a daemon of this party."""
-    with shares_alone(context.committee, [context.party], "refresh_shares"):
+    committee = context.committee
+    with shares_alone(committee.whole, [committee.number_of(context.party)], "refresh_shares"):
         return _refresh(context)
 
 
 def _refresh(context: PartyContext) -> Json:
-    committee, party = context.committee, context.party
-    check_members(committee)
-    settle(context)
+    check_members(context.committee)
+    committee, party = context.committee.whole, context.committee.number_of(context.party)
+    settle(context, (committee, party))
     held, here = held_keys(committee, party), read_epoch(committee.party_folder(party))
+    check_hold(context.committee.members, here, "or name it with --absent as well")
     said = [here.number, here.name, {name: [info.digest.hex(), holding.to_json()] for name, (info, holding) in held.items()}]
     context.session.compare("keys and epoch of the committee", hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest())
     with context.phase("seeds"):
         zeros: ZeroShares = context.session.zero_shares(committee.protocol, committee.threshold, context.seed)
-    record = _record(committee, held, here, zeros.name.hex(), origin_of(committee, committee.party_folder(party)))
+    record = replace(
+        _record(committee, held, here, zeros.name.hex(), origin_of(committee, committee.party_folder(party))), absent=absent_from(context.committee)
+    )
     change = Change.propose(committee, party, record)
     try:
         with context.phase("new shares", len(held)) as step:
@@ -220,4 +232,4 @@ def _noted(errors: list[Exception]) -> Iterator[None]:
         errors.append(error)
 
 
-__all__ = ["check_members", "check_refresh", "check_stored", "held_keys", "refresh_job", "refresh_key", "settle"]
+__all__ = ["absent_from", "check_members", "check_refresh", "check_stored", "held_keys", "refresh_job", "refresh_key", "settle"]

@@ -48,7 +48,7 @@ from keyquorum.plans.epochs.transfer import CHECK, Carried, Transfer, checks_tra
 from keyquorum.plans.pools import drop_pools
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.holding import FLAGS, Holding, holding_of
+from keyquorum.schemes.holding import FLAGS, Holding, check_hold, holding_of
 from keyquorum.schemes.key_folder import load_key, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
@@ -91,6 +91,7 @@ def check_reshare(committee: Committee, party: int, job: Json) -> None:
     own, number = between.place(party)
     _check_mac_key(own, number, party in between.olds, job.get(ACCEPTED))
     if party in between.olds:
+        check_hold(between.numbers, read_epoch(own.party_folder(number)), "or name other dealers")
         _check_keys(between, {name: (info, held.to_json()["vectors"]) for name, (info, held) in held_keys(own, number, "pass on").items()})
     with shares_alone(own, [number], "reshare"):
         if party in between.news:

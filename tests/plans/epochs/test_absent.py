@@ -1,0 +1,244 @@
+"""Refresh while parties are absent: the others have new shares of the same secret, the absent ones are refused by name, and come into the new epoch when they are recovered, whatever they missed."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import combinations
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum._engine import EngineError
+from keyquorum.model import checkpoints
+from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain
+from keyquorum.model.errors import EpochError, KeyFileError, KeyQuorumError, ParameterError
+from keyquorum.model.plain import Json
+from keyquorum.parties import run_in_process
+from keyquorum.parties.epochs import Change, Record, read_epoch
+from keyquorum.parties.jobs import check_alone, check_job, run_job, runs
+from keyquorum.plans.epochs import recover
+from keyquorum.plans.epochs.orders import examine_epochs, status
+from keyquorum.schemes.holding import shares_in
+from keyquorum.schemes.key_folder import load_key
+from keyquorum.schemes.subset_keys import load_key_as
+from keyquorum.sharing.group import lagrange
+
+from tests.parties.epochs.changes import Killed
+from tests.plans.epochs.test_recover import four, lose, recovered
+from tests.plans.test_refresh import public_files, refreshed, with_keys, words_of
+
+NAME = "lwe53-p16"
+
+
+def refreshed_without(committee: Committee, *absent: int) -> Json:
+    job = api.refresh_shares_job(committee, absent)
+    there = runs(committee, job)
+    for party in range(there.size):
+        check_alone(there, party, job)
+    done = cast(list[Json], run_in_process(there, lambda context: run_job(context, job), timeout=60))
+    assert all(result["name"] == done[0]["name"] for result in done)
+    return done[0]
+
+
+def made(folder: Path, protocol: str) -> Committee:
+    return with_keys(folder, "shamir", 5, [NAME]) if protocol == "shamir" else four(folder, [NAME])
+
+
+def secret_from(committee: Committee, parties: tuple[int, ...]) -> list[int]:
+    """The secret that the shares of t + 1 parties give, at their points."""
+    q = Domain.parse(load_key(committee.key_folder(parties[0], "key")).secrets[0].domain).modulus
+    points = [party + 1 for party in parties]
+    summands = [[lagrange(points, i, q) * int(x) for x in words_of(committee, party)[0]] for i, party in enumerate(parties)]
+    return [sum(column) % q for column in zip(*summands, strict=True)]
+
+
+@pytest.mark.parametrize(("protocol", "absent"), [("shamir", (4,)), ("shamir", (1, 3)), ("mal-shamir", (1,))])
+def test_those_present_have_new_shares_and_the_absent_come_back(tmp_path: Path, protocol: str, absent: tuple[int, ...]) -> None:
+    committee = made(tmp_path, protocol)
+    there = [party for party in range(committee.size) if party not in absent]
+    t, public = committee.threshold, public_files(committee)
+    truth = secret_from(committee, tuple(range(t + 1)))
+    old = {party: words_of(committee, party) for party in range(committee.size)}
+    assert refreshed_without(committee, *absent)["epoch"] == 1
+    for chosen in combinations(there, t + 1):
+        assert secret_from(committee, chosen) == truth
+    for party in there:
+        assert not np.array_equal(words_of(committee, party), old[party])
+    mixed = (absent[0], *there[:t])
+    assert secret_from(committee, mixed) != truth, "an old share fits new ones"
+    found = status(committee, there[0])
+    assert found["missing"] == list(absent)
+    assert any(not finding.ok and f"party {absent[0]} has no shares of this epoch" in finding.text for finding in examine_epochs(committee, there))
+    with pytest.raises(EpochError, match=f"party {absent[0]} was absent when the shares of epoch 1 were made, and has none: keyquorum recover"):
+        load_key_as(committee, committee.key_folder(there[0], "key"))
+    with pytest.raises((EpochError, EngineError), match=f"party {absent[0]} was absent"):
+        refreshed(committee)
+    before = [path.read_bytes()[-200:-32] for party in absent for path in shares_in(committee.key_folder(party, "key")).glob("share-*.kqs")]
+    for place, party in enumerate(absent):
+        assert recovered(committee, party, [p for p in range(committee.size) if p not in absent[place:]]) == ["key"]
+        assert recovered(committee, party, there) == []
+    for chosen in combinations(range(committee.size), t + 1):
+        assert secret_from(committee, chosen) == truth
+    for party in range(committee.size):
+        left = b"".join(path.read_bytes() for path in committee.party_folder(party).rglob("*") if path.is_file())
+        assert not any(share in left for share in before), "an old share is still there"
+        assert status(committee, party)["missing"] == [] and status(committee, party)["unerased"] == []
+    assert all(finding.ok for finding in examine_epochs(committee, range(committee.size)))
+    assert public_files(committee) == public
+    assert refreshed(committee)["epoch"] == 2
+    assert secret_from(committee, tuple(range(committee.size - t - 1, committee.size))) == truth
+
+
+def test_a_party_that_missed_two_epochs_and_one_that_lost_its_disk(tmp_path: Path) -> None:
+    committee = with_keys(tmp_path, "shamir", 5, [NAME])
+    truth = secret_from(committee, (0, 1, 2))
+    refreshed(committee)
+    refreshed_without(committee, 4)
+    with pytest.raises(EpochError, match=r"party 4 was absent .*or name it with --absent as well"):
+        refreshed_without(committee, 3)
+    refreshed_without(committee, 3, 4)
+    lose(committee, 3)
+    with pytest.raises((EpochError, EngineError), match=r"party 4 was absent .*name other helpers with --from"):
+        recovered(committee, 3)
+    assert recovered(committee, 3, [0, 1, 2]) == ["key"]
+    with pytest.raises(EpochError, match="party 4 was absent"):
+        refreshed(committee)
+    assert recovered(committee, 4, [1, 2, 3]) == ["key"]
+    assert {read_epoch(committee.party_folder(party)).number for party in range(5)} == {3}
+    for chosen in combinations(range(5), 3):
+        assert secret_from(committee, chosen) == truth
+    lose(committee, 4)
+    assert recovered(committee, 4) == ["key"] and secret_from(committee, (2, 3, 4)) == truth
+    assert refreshed_without(committee, 0)["epoch"] == 4
+    assert recovered(committee, 0) == ["key"] and secret_from(committee, (0, 3, 4)) == truth
+
+
+def test_what_an_absent_party_voted_for_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It voted for a change that the others gave up, and these then made another one without it."""
+    committee = with_keys(tmp_path, "shamir", 5, [NAME])
+    truth = secret_from(committee, (0, 1, 2))
+    refreshed(committee)
+
+    def dies(name: str) -> None:
+        if name == "epoch/voted/durable":
+            raise Killed(name)
+
+    monkeypatch.setattr(checkpoints, "hook", dies)
+    with pytest.raises((Killed, KeyQuorumError, EngineError)):
+        run_in_process(committee, lambda context: run_job(context, api.refresh_shares_job(committee)), timeout=20)
+    monkeypatch.undo()
+    away = tmp_path / "away"
+    shutil.move(committee.party_folder(4), away)
+    api.epoch_give_up(committee, [4])
+    refreshed_without(committee, 4)
+    shutil.move(away, committee.party_folder(4))
+    assert Change.unfinished(committee, 4) is not None
+    assert recovered(committee, 4) == ["key"]
+    assert status(committee, 4)["unfinished"] is None and status(committee, 4)["unerased"] == []
+    assert secret_from(committee, (0, 3, 4)) == truth
+    assert refreshed(committee)["epoch"] == 3
+
+
+def test_an_absent_party_follows_only_when_all_others_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before that it keeps its old share: the others may go back. An order about that change is refused there."""
+    committee = four(tmp_path, [NAME])
+
+    def silent(change: Change) -> bytes:
+        return b'{"epoch":"' + change.record.name.encode() + b'","statements":[]}'
+
+    refreshed_without(committee, 3)
+    monkeypatch.setattr(Change, "show", silent)
+    with pytest.raises((EpochError, EngineError), match="not all members that were present have said that they committed epoch"):
+        recovered(committee, 3)
+    assert read_epoch(committee.party_folder(3)).number == 0 and shares_in(committee.key_folder(3, "key")) == committee.key_folder(3, "key")
+    assert words_of(committee, 3).size
+    monkeypatch.undo()
+    assert recovered(committee, 3) == ["key"]
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "recover/records",
+        "epoch/proposed",
+        "epoch/heard",
+        "epoch/votes",
+        "epoch/switched",
+        "recover/epoch",
+        "erase/overwritten",
+        "erase/unlinked",
+        "recover/written",
+        "recover/published",
+        "recover/noted",
+    ],
+)
+def test_a_return_that_is_cut_off_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+    committee = four(tmp_path, [NAME])
+    truth = secret_from(committee, (0, 1))
+    refreshed(committee)
+    refreshed_without(committee, 2)
+    job, dead = api.recover_job(committee, 2), list[str]()
+
+    def dies(name: str) -> None:
+        if name.startswith(point) and not dead:
+            dead.append(name)
+            raise Killed(name)
+
+    monkeypatch.setattr(checkpoints, "hook", dies)
+    monkeypatch.setattr(recover, "_clear", lambda making: None)  # a dead party clears nothing
+    with pytest.raises((Killed, EngineError, KeyQuorumError)):
+        run_in_process(committee, lambda context: run_job(context, job), timeout=20)
+    monkeypatch.undo()
+    assert dead
+    recovered(committee, 2)
+    for chosen in combinations(range(4), 2):
+        assert secret_from(committee, chosen) == truth
+    assert status(committee, 2)["unerased"] == [] and status(committee, 0)["missing"] == []
+    assert refreshed(committee)["epoch"] == 3
+
+
+@pytest.mark.parametrize(
+    ("protocol", "parties", "absent", "reason"),
+    [
+        ("rep-field", 3, [1], "no party may be absent, as all are needed"),
+        ("mal-rep-field", 3, [1], "no party may be absent"),
+        ("semi", 3, [1], "no party may be absent"),
+        ("shamir", 3, [0, 1], "of 3 parties of which 1 may be corrupt 1 may be absent"),
+        ("mal-shamir", 5, [0], "of 5 parties of which 2 may be malicious none may be absent"),
+        ("shamir", 5, [5], "name parties of the whole committee, of 0 to 4"),
+        ("shamir", 5, [1, 1], "each once"),
+    ],
+)
+def test_absent_parties_that_are_refused(protocol: str, parties: int, absent: list[int], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        api.refresh_shares_job(api.in_process_committee(parties, protocol), absent)
+
+
+def test_fields_of_a_job_file_that_are_no_parties_are_refused() -> None:
+    with pytest.raises(KeyQuorumError, match="'absent' that is no list of parties"):
+        check_job({"kind": "refresh_shares", "absent": ["1"]})
+
+
+def test_a_record_with_other_absent_members_is_refused(tmp_path: Path) -> None:
+    committee = four(tmp_path, [NAME])
+    refreshed_without(committee, 3)
+    folder = committee.party_folder(0)
+    record = Record.load(folder, read_epoch(folder).name)
+    assert record.absent == (3,) and len(record.voters) == 3 and Record.parse(record.data, "it") == record
+    for absent in (b"[4]", b"[2,3]", b"[-1]", b"[3, 3]"):
+        with pytest.raises(EpochError, match="not a record"):
+            Record.parse(record.data.replace(b'"absent": [\n  3\n ]', b'"absent": ' + absent), "it")
+
+
+def test_a_party_that_was_present_does_not_follow(tmp_path: Path) -> None:
+    """A backup of a party that took part is refused as before: its statements count."""
+    committee = with_keys(tmp_path, "shamir", 5, [NAME])
+    shutil.copytree(committee.party_folder(3), tmp_path / "backup")
+    refreshed_without(committee, 4)
+    shutil.rmtree(committee.party_folder(3))
+    shutil.move(tmp_path / "backup", committee.party_folder(3))
+    with pytest.raises((EpochError, EngineError, KeyFileError), match="party 3 is in epoch 0 and the helpers in 1"):
+        recovered(committee, 3, [0, 1, 2])
