@@ -217,28 +217,29 @@ class Life:
 
     # -- losses -------------------------------------------------------------------------------------------------------
 
-    def disk_dies(self, party: int) -> None:
-        """A party loses its folder, and gets its shares again from the others."""
-        folder, identity = self.now.party_folder(party), self.now.identity_path(party)
-        backup = self.folder / "identity.pem"
-        shutil.move(identity, backup)
-        shutil.rmtree(folder)
-        folder.mkdir(mode=0o700)
-        shutil.move(backup, identity)
-        api.recover(self.now, party)
-        self.say(f"party {party} lost its disk and has its shares again")
+    def disks_die(self, *parties: int) -> None:
+        """Parties lose their folders at the same time, and get their shares again from the others."""
+        for party in parties:
+            folder, identity = self.now.party_folder(party), self.now.identity_path(party)
+            backup = self.folder / "identity.pem"
+            shutil.move(identity, backup)
+            shutil.rmtree(folder)
+            folder.mkdir(mode=0o700)
+            shutil.move(backup, identity)
+        api.recover(self.now, parties)
+        for party in parties:
+            self.say(f"party {party} lost its disk and has its shares again")
 
 
 def ckks_life(life: Life) -> None:
-    """From a committee that follows the protocol to one for malicious parties, which loses two disks, to one where all but one may be malicious, and back."""
+    """From a committee that follows the protocol to one for malicious parties, which loses two disks at once, to one where all but one may be malicious, and back."""
     life.born(REPLICATED, 3)
     life.refreshed()
     life.passed_on(VERIFIED_SHAMIR, 5, "semi-honest")
     api.epoch_prove(life.now, KEY)
     life.say("the shares fit the public key: tested")
     life.used()
-    for party in (1, 4):
-        life.disk_dies(party)
+    life.disks_die(1, 4)
     life.refreshed()
     life.used()
     life.passed_on(WITH_MACS, 2)
@@ -251,7 +252,7 @@ def ckks_life(life: Life) -> None:
 def tfhe_life(life: Life) -> None:
     """Among committees that follow the protocol: those for malicious parties have no decryption of TFHE."""
     life.born(REPLICATED, 3)
-    life.disk_dies(2)
+    life.disks_die(2)
     life.refreshed()
     life.passed_on(ADDITIVE_RING, 2)
     life.refreshed()

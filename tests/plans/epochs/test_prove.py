@@ -18,6 +18,7 @@ from keyquorum.fhe.parameters import ParameterSet, load
 from keyquorum.fhe.seal_format import read_public_key
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError, PolicyError
+from keyquorum.parties.jobs import run_job
 from keyquorum.plans.epochs import prove, recover
 from keyquorum.plans.epochs.prove import FILE, proofs_run
 from keyquorum.schemes.base import FIT_RUNS
@@ -27,7 +28,8 @@ from keyquorum.schemes.seal import fit
 from keyquorum.schemes.seal.fit import TESTS, bound, check_fit, judge
 from keyquorum.schemes.seal.key import SealKeyInfo
 
-from tests.plans.epochs.test_recover import lose, recovered
+from tests.plans.corrupted import ends_of
+from tests.plans.epochs.test_recover import Lies, lose, recovered
 from tests.plans.test_own_primes import created
 from tests.plans.test_refresh import refreshed, run, secrets, with_keys
 
@@ -218,6 +220,79 @@ def test_a_recovery_with_wrong_helpers_stores_nothing(
     with pytest.raises((CheckError, EngineError), match="are not those of the secret of the public key"):
         recovered(committee, lost)
     assert not committee.key_folder(lost, "key").exists() and not (committee.party_folder(lost) / "making").exists()
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_two_shares_come_back_together(tmp_path: Path, epochs: int) -> None:
+    """Of five parties three are left, of which none could help with less. What one of the two has already is tested with the rest."""
+    committee = committee_with(tmp_path, "mal-shamir", 5)
+    for _ in range(epochs):
+        refreshed(committee)
+    before, kept = secrets(committee), {party: lose(committee, party) for party in (1, 4)}
+    assert recovered(committee, [1, 4]) == ["key"]
+    for party, files in kept.items():
+        for name, data in files.items():
+            if name.endswith(".kqs"):
+                assert (committee.party_folder(party) / name).read_bytes() == data, name
+    assert secrets(committee) == before and refreshed(committee)["epoch"] == epochs + 1
+    lose(committee, 4)
+    assert recovered(committee, [1, 4]) == ["key"] and secrets(committee) == before
+    assert {proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(5)} == {2}
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["tested", "ablated"])
+def test_two_shares_from_a_wrong_helper_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """f + (x - 2)(x - 3): helpers 1 and 2 have nothing of it, so that all five shares are of one polynomial of another key. Without the test it is stored."""
+    committee = committee_with(tmp_path, "mal-shamir", 5)
+    before, kept = secrets(committee), {party: lose(committee, party) for party in (3, 4)}
+    shifted(committee, 0, [at_zero(2) for _ in TOY.coeff_modulus])
+    if ablated:
+        monkeypatch.setattr(recover, "prove", lambda *arguments: None)
+        assert recovered(committee, [3, 4]) == ["key"]
+        for party, files in kept.items():
+            share = next(name for name in files if name.endswith("share-0.kqs"))
+            assert (committee.party_folder(party) / share).read_bytes() != files[share]
+        assert secrets(committee) != before
+        return
+    with pytest.raises((CheckError, EngineError), match="are not those of the secret of the public key"):
+        recovered(committee, [3, 4])
+    for party in (3, 4):
+        assert not committee.key_folder(party, "key").exists() and not (committee.party_folder(party) / "making").exists()
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["tested", "ablated"])
+def test_a_helper_that_sends_two_lost_parties_what_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """Shares of all five are on no polynomial then."""
+    committee = committee_with(tmp_path, "mal-shamir", 5)
+    kept = {party: lose(committee, party) for party in (3, 4)}
+    if ablated:
+        monkeypatch.setattr(recover, "prove", lambda *arguments: None)
+    job, wire = api.recover_job(committee, [3, 4]), Lies(8 * load_key(committee.key_folder(0, "key")).secrets[0].length)
+    ends = ends_of(committee, lambda context: run_job(context, job), wire=wire)
+    assert wire.changed >= 6, "three vectors for each of the two"
+    for party, files in kept.items():
+        if not ablated:
+            assert isinstance(ends[party], Exception)
+            assert not committee.key_folder(party, "key").exists()
+            continue
+        share = next(name for name in files if name.endswith("share-0.kqs"))
+        assert (committee.party_folder(party) / share).read_bytes() != files[share]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "parties", "lost", "said"),
+    [
+        ("shamir", 5, [3, 4], "recover one lost party after the other"),
+        ("mal-rep-field", 3, [1, 2], "recover one lost party after the other"),
+        ("mal-shamir", 3, [1, 2], "the others are no more than 1, which know nothing of a key"),
+        ("mal-shamir", 5, [1, 2, 3], "the others are no more than 2, which know nothing of a key"),
+        ("mal-shamir", 5, [1, 5], "name parties of 0 to 4, each once"),
+        ("mal-shamir", 5, [1, 1], "name parties of 0 to 4, each once"),
+    ],
+)
+def test_lost_parties_that_are_not_recovered_together(protocol: str, parties: int, lost: list[int], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        api.recover_job(api.in_process_committee(parties, protocol), lost)
 
 
 def test_keys_without_a_test_are_not_recovered_so(tmp_path: Path) -> None:
