@@ -79,7 +79,7 @@ from keyquorum.model.links import check_link
 from keyquorum.model.needs import Needs, require_disk, require_memory
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import MpSpdz, Protocol
-from keyquorum.model.subset import ABSENT, members_of, present_of
+from keyquorum.model.subset import ABSENT, parties_of, present_of
 from keyquorum.parties import RunReport, mac_key, run_party, run_processes
 from keyquorum.parties.context import PhaseReport, Progress
 from keyquorum.parties.jobs import relative_to, subset_field
@@ -437,7 +437,7 @@ def pool_needs(
     *, parties: Sequence[int] | None = None,
 ) -> int:  # fmt: skip
     """Bytes of disk that the items of :func:`pool_fill` take at each party that rounds: all parties, t + 1 of a committee of shamir, or ``parties``."""
-    committee = members_of(as_committee(committee), parties)
+    committee = parties_of(as_committee(committee), parties)
     check_fill(items, chunk)
     sections = variant_for(committee, rounding, load_parameters(parameters), width, levels).sections
     return chunks_bytes(sections, committee.share_parts, items, chunk)
@@ -451,7 +451,7 @@ def pool_fill_job(
     """The job of :func:`pool_fill` as plain data. It contains a set that is no shipped one, so the other hosts need not have its file."""
     chosen = load_parameters(parameters)
     check_fill(items, chunk)
-    variant_for(members_of(as_committee(committee), parties), rounding, chosen, width, levels)
+    variant_for(parties_of(as_committee(committee), parties), rounding, chosen, width, levels)
     warn_of_rounding(rounding, chosen)
     named = chosen.to_toml() if isinstance(chosen, ParameterSet) and chosen.name != parameters else parameters
     return {
@@ -662,7 +662,7 @@ def decrypt_job(
     check_noise: bool = False,
 ) -> Json:
     """The job of :func:`decrypt` as plain data; the ciphertexts are read and checked here. Every party needs a copy of them."""
-    committee = members_of(as_committee(committee), parties)
+    committee = parties_of(as_committee(committee), parties)
     check_link(link, backend)
     require_embedded(committee, backend)
     folder = key_folder(committee.whole, key)
@@ -742,7 +742,7 @@ def decrypt(
         committee, key, ciphertexts, receiver, outputs, rounding, backend=backend, mp_spdz=mp_spdz, link=link, pool=pool, width=width, levels=levels,
         parties=parties, check_noise=check_noise,
     )  # fmt: skip
-    info = info_in(load_key(key_folder(committee, key)), members_of(committee, parties))
+    info = info_in(load_key(key_folder(committee, key)), parties_of(committee, parties))
     precisions = encryption_of(info).errors(info, [Path(c) for c in ciphertexts])
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     return DecryptResult([Path(o) for o in outputs], [RunReport.from_json(r["report"]) for r in results], precisions)

@@ -13,7 +13,9 @@ from keyquorum import _engine
 from keyquorum.backends import open_backend
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import BurnedKeyError, CommitteeError, KeyQuorumError
+from keyquorum.model.subset import Present
 from keyquorum.parties import PartyContext, mac_key
+from keyquorum.parties.sessions import prepare
 
 Change = Callable[[str, str, dict[str, Any]], None]
 """Gets the name of a program, its domain and the options of its run, and changes them in place."""
@@ -114,6 +116,8 @@ def ends_of(
         try:
             if committee.authenticated:
                 mac_key.use_in_process(raw, committee)
+            if isinstance(committee, Present):
+                prepare(raw, committee)
             context = PartyContext(raw, committee, None, open_backend("embedded", raw, committee, None, ""), "")
             return job(deviating(context, corrupt.get(party, nothing), session))
         except (_engine.EngineError, KeyQuorumError) as error:

@@ -33,6 +33,7 @@ impl Session {
         let n = self.parties();
         let (descriptor, open) = table::row(protocol)?;
         let t = descriptor.threshold(n, options.threshold)?;
+        self.check_threshold(descriptor, options)?;
         descriptor.check_domain(domain, self.size_of_whole()?, table::protocols())?;
         self.admit(descriptor)?;
         let index = self.next_engine()?;

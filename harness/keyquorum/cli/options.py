@@ -31,7 +31,7 @@ Parties = Annotated[
     str | None,
     typer.Option(
         "--parties",
-        help="Parties that do it without the others, as 0,2, t + 1 of shamir or rep-field, or with shares of keyquorum share; served also any (default: all).",
+        help="Parties that do it without the others, as 0,2, t + 1 of shamir or rep-field, 2t + 1 of Shamir's sharing for malicious parties, or with shares of keyquorum share; served also any (default: all).",
         show_default=False,
     ),
 ]

@@ -98,6 +98,20 @@ def decrypts_apart(whole: Committee) -> bool:
     return can.adversary != "malicious" and (can.quorum is not None or can.sharing == "replicated")
 
 
+def parties_of(committee: Committee, numbers: Sequence[int] | None) -> Committee:
+    """The parties of a job: all (None), or these. Of Shamir's sharing for malicious parties those that are named go on with the same protocol while the others are absent; elsewhere :func:`members_of`. Raises ParameterError."""
+    if numbers is None or not committee.verifies_products or not most_absent(committee):
+        return members_of(committee, numbers)
+    chosen, needed = tuple(sorted(numbers)), 2 * committee.threshold + 1
+    if len(set(chosen)) < len(chosen) or not all(0 <= number < committee.size for number in chosen):
+        raise ParameterError(f"parties {numbers_text(chosen)}: name parties of 0 to {committee.size - 1}, each once")
+    if len(chosen) < needed:
+        raise ParameterError(
+            f"parties {numbers_text(chosen)}: {committee.threshold} of these may be malicious, and {committee.protocol} verifies among {needed} or more: name {needed}"
+        )
+    return _present(committee, chosen)
+
+
 def members_of(committee: Committee, numbers: Sequence[int] | None) -> Committee:
     """The subset of these parties, or the whole committee (None). Raises ParameterError."""
     return committee if numbers is None else subset_of(committee, numbers)
@@ -127,7 +141,12 @@ def present_of(committee: Committee, absent: Sequence[int]) -> Committee:
             else "no party may be absent, as all are needed"
         )
         raise ParameterError(f"{committee.protocol}: {rest}: bring back parties {numbers_text(away)}, or recover them first (keyquorum recover)")
-    there = tuple(number for number in range(committee.size) if number not in away)
+    return _present(committee, tuple(number for number in range(committee.size) if number not in away))
+
+
+def _present(committee: Committee, there: tuple[int, ...]) -> Committee:
+    if len(there) == committee.size:
+        return committee
     members = tuple(
         type(party)(i, party.host, party.port, party.fingerprint) for i, party in enumerate(committee.parties[number] for number in there)
     )
@@ -173,6 +192,7 @@ __all__ = [
     "most_absent",
     "numbers_text",
     "parse_numbers",
+    "parties_of",
     "present_of",
     "subset_of",
 ]

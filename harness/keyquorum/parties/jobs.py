@@ -15,7 +15,7 @@ from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import KeyQuorumError, ParameterError
 from keyquorum.model.links import check_link
 from keyquorum.model.plain import Json, is_count, json_loads, read_text
-from keyquorum.model.subset import ABSENT, members_of, present_of
+from keyquorum.model.subset import ABSENT, parties_of, present_of
 
 from .context import PartyContext
 
@@ -234,7 +234,7 @@ def runs(committee: Committee, job: Json) -> Committee:
     CommitteeError for a committee that is neither."""
     if is_bridge_job(job):
         return bridge_of(committee, job)
-    return present_of(committee, job[ABSENT]) if job.get(ABSENT) else members_of(committee, job.get(SUBSET))
+    return present_of(committee, job[ABSENT]) if job.get(ABSENT) else parties_of(committee, job.get(SUBSET))
 
 
 def subset_field(parties: Sequence[int] | None) -> Json:

@@ -13,7 +13,7 @@ from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee, write_atomically
 from keyquorum.model.errors import CiphertextError, KeyFileError, ParameterError, PolicyError
 from keyquorum.model.plain import json_loads
-from keyquorum.model.subset import Subset
+from keyquorum.model.subset import Present, Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes import encryption_of
 from keyquorum.schemes.keys import KeyInfo
@@ -41,6 +41,8 @@ def refuse_noise_check(committee: Committee, info: KeyInfo, backend: str = "embe
         raise ParameterError(
             "the checks of noise that say no are counted, and two sets of these parties may have no party that remembers: leave out --parties, or --check-noise"
         )
+    if isinstance(committee, Present):
+        raise ParameterError("the checks of noise that say no are counted by all parties: leave out --parties, or --check-noise")
     check_committee(committee)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.epochs import read_epoch
 from keyquorum.parties.jobs import party_job
+from keyquorum.schemes.holding import check_hold
 from keyquorum.schemes.prf.tables import aes_tables
 from keyquorum.sharing.variants import PreprocessingKind
 
@@ -13,7 +16,18 @@ from .pool_variants import pool_group, variant_of
 from .pools import Pool, pool_name
 
 
-@party_job("pool_fill", {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int}, subsets=True, verified=True)
+def check_parties(committee: Committee, party: int, job: Json) -> None:
+    """Refuses parties that are not in the epoch of the others: items are of one. Raises EpochError."""
+    check_hold(committee.members, read_epoch(committee.party_folder(party)))
+
+
+@party_job(
+    "pool_fill",
+    {"parameters": str, "rounding": str, "width": int, "levels": int, "count": int, "chunk": int},
+    check_parties,
+    subsets=True,
+    verified=True,
+)
 def pool_fill_job(context: PartyContext, job: Json) -> Json:
     """The job ``pool_fill``: makes ``count`` items, ``chunk`` at a time."""
     return fill(context, variant_of(context.committee, job), job["count"], job["chunk"])

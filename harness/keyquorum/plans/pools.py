@@ -36,7 +36,7 @@ from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import PoolCannotGrow, PoolError, PoolLost, PoolTooSmall, ResourceError
 from keyquorum.model.plain import is_count, json_loads
 from keyquorum.model.protocols import PROTOCOLS
-from keyquorum.model.subset import Subset
+from keyquorum.model.subset import Members
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs.record import read_epoch
@@ -217,7 +217,7 @@ def drop_pools(committee: Committee, party: int, leaves: bool = False) -> None:
 def pool_name(committee: Committee, kind: PreprocessingKind) -> str:
     """Name of a pool, and of its folder: that of its kind; at a subset also the numbers of its parties, whose shares the items are (of a long name a
     hash of them)."""
-    if not isinstance(committee, Subset):
+    if not isinstance(committee, Members):
         return kind.name
     name = f"{kind.name}.{'-'.join(map(str, committee.numbers))}"
     return name if len(name) <= LONGEST_NAME else f"{kind.name}.{hashlib.sha256(name.encode()).hexdigest()[:16]}"
@@ -225,7 +225,7 @@ def pool_name(committee: Committee, kind: PreprocessingKind) -> str:
 
 def parties_option(committee: Committee) -> str:
     """What commands for a subset have besides, for messages; empty for the whole committee."""
-    return f" --parties {','.join(map(str, committee.numbers))}" if isinstance(committee, Subset) else ""
+    return f" --parties {','.join(map(str, committee.numbers))}" if isinstance(committee, Members) else ""
 
 
 def _wipe(items: Preprocessing) -> None:

@@ -10,7 +10,7 @@ from keyquorum.dsl import ShareVector
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
 from keyquorum.model.errors import EpochError, ParameterError
-from keyquorum.model.subset import Subset
+from keyquorum.model.subset import Present, Subset
 from keyquorum.parties.context import PartyContext
 
 from . import encryption_of, scheme_of
@@ -46,12 +46,22 @@ def check_parameters(committee: Committee, parameters: Parameters, rounding: str
         scheme = encryption_of(parameters)
         shares_of(committee).check(committee, scheme, scheme.secret_domain(parameters))
         _check_number(committee, scheme.counts(parameters, rounding), f"{parameters.name}, {rounding}")
+    elif isinstance(committee, Present) and encryption_of(parameters).counts(parameters, rounding):
+        _refuse_counted(committee, f"{parameters.name}, {rounding}")
 
 
 def check_decryptions(committee: Committee, info: KeyInfo, rounding: str) -> None:
     """Refuses decryptions by too few parties, or too many: of those that are counted, any two sets of parties have one in common. Raises ParameterError."""
     if isinstance(committee, Subset):
         _check_number(committee, info.most_decryptions(rounding) is not None, f"key {info.key_id} of {info.parameters.scheme.upper()}, {rounding}")
+    elif isinstance(committee, Present) and info.most_decryptions(rounding) is not None:
+        _refuse_counted(committee, f"key {info.key_id} of {info.parameters.scheme.upper()}, {rounding}")
+
+
+def _refuse_counted(present: Present, what: str) -> None:
+    raise ParameterError(
+        f"{what}: these decryptions are counted, and in {present.protocol} all parties count them: leave out --parties, and bring back or recover the others"
+    )
 
 
 def _check_number(subset: Subset, counted: bool, what: str) -> None:
@@ -86,7 +96,7 @@ def load_shares_as(
 ) -> list[ShareVector]:
     """This party's shares of the secret vectors (the first ``count``) of a key: its own, or those in a subset. ``info``: as the whole committee made it."""
     if not isinstance(committee, Subset):
-        return load_shares(folder, info, party, count, backend)
+        return load_shares(folder, info, committee.number_of(party), count, backend)
     return shares_of(committee).load(folder, info, committee, party, count)[1]
 
 

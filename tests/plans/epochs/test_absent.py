@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 import pytest
 from keyquorum import api
-from keyquorum._engine import EngineError
+from keyquorum._engine import EngineError, UsageError, local_sessions
 from keyquorum.model import checkpoints
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
@@ -242,3 +242,21 @@ def test_a_party_that_was_present_does_not_follow(tmp_path: Path) -> None:
     shutil.move(tmp_path / "backup", committee.party_folder(3))
     with pytest.raises((EpochError, EngineError, KeyFileError), match="party 3 is in epoch 0 and the helpers in 1"):
         recovered(committee, 3, [0, 1, 2])
+
+
+def test_members_of_a_session_are_said_once_and_properly() -> None:
+    """In increasing order, as many as there are parties, before the first engine; shares of zero need more than t of Shamir's sharing."""
+    sessions = local_sessions(2, 20.0)
+    for numbers in ([1, 0], [0, 4], [1, 1], [0, 1, 2]):
+        with pytest.raises(UsageError, match="in increasing order"):
+            sessions[0].set_members(numbers, 4)
+    for session in sessions:
+        session.set_members([1, 3], 5)
+        with pytest.raises(UsageError, match="say it once"):
+            session.set_members([1, 3], 5)
+        for protocol in ("shamir", "mal-shamir"):
+            with pytest.raises(UsageError, match="2 of 5 parties of which 2 may be corrupt make no shares of zero without the others"):
+                session.zero_shares(protocol, 2)
+        with pytest.raises(UsageError, match="make no shares of zero without the others"):
+            session.zero_shares("semi", 4)
+        session.abort("the test has ended")

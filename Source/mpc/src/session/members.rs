@@ -51,6 +51,24 @@ impl Session {
             .map_or(self.parties, |(_, size)| *size))
     }
 
+    /// Refuses members of a committee that leave the threshold to the protocol: so few could have another one by default than the sharing has.
+    pub(crate) fn check_threshold(
+        &self,
+        descriptor: &Descriptor,
+        options: &EngineOptions,
+    ) -> Result<()> {
+        if descriptor.chooses_threshold
+            && options.threshold.is_none()
+            && self.size_of_whole()? != self.parties
+        {
+            return Err(EngineError::usage(format!(
+                "{}: members of a committee name the threshold of its sharing",
+                descriptor.name
+            )));
+        }
+        Ok(())
+    }
+
     /// The threshold of that committee. Shares of zero and recoveries do not need that so few of those present are corrupt.
     pub(crate) fn threshold_of_whole(
         &self,
