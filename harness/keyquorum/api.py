@@ -354,10 +354,20 @@ class RecoverResult:
 
 
 @checked
-def recover_job(committee: Committee | PathLike, party: int | Sequence[int], helpers: Sequence[int] | None = None) -> Json:
+def recover_job(
+    committee: Committee | PathLike, party: int | Sequence[int], helpers: Sequence[int] | None = None, absent: Sequence[int] = ()
+) -> Json:
     """The job of :func:`recover` as plain data."""
+    whole = as_committee(committee)
+    present_of(whole, absent)
     first, *also = [party] if isinstance(party, int) else sorted(party)
-    return {"kind": "recover", "party": first, "helpers": helpers_of(as_committee(committee), first, helpers, also), **({ALSO: also} if also else {})}
+    return {
+        "kind": "recover",
+        "party": first,
+        "helpers": helpers_of(whole, first, helpers, also, absent),
+        **({ALSO: also} if also else {}),
+        **({ABSENT: sorted(absent)} if absent else {}),
+    }
 
 
 @checked
@@ -367,14 +377,15 @@ def recover(
     helpers: Sequence[int] | None = None,
     progress: Progress | None = None,
     io_timeout: float = 120.0,
+    absent: Sequence[int] = (),
 ) -> RecoverResult:
     """Gives a party that lost its folder, but has its ``identity.pem`` again, its shares of all keys, among all parties of this host, each a process of its own, over TLS. The secret is not
-    rebuilt anywhere. ``helpers``: parties that send shares (default: all others). ``party``: several where parties may be malicious, and the others are t + 1: their shares are tested together before any is kept.
+    rebuilt anywhere. ``helpers``: parties that send shares (default: all others). ``party``: several where parties may be malicious, and the others are t + 1: their shares are tested together before any is kept. ``absent``: parties of Shamir's sharing whose hosts are down, and that take no part.
 
     Raises ParameterError for additive sharing and MACs, for too few helpers, and for keys that must be tested and cannot be; CommitteeError without the identity; EpochError where a change is
     unfinished, or helpers are in other epochs; KeyFileError where there is no key, or another one of the name."""
     committee = as_committee(committee)
-    job = recover_job(committee, party, helpers)
+    job = recover_job(committee, party, helpers, absent)
     gone = [job["party"], *job.get(ALSO, ())]
     for identity in map(committee.identity_path, gone):
         if not identity.exists():
@@ -382,7 +393,7 @@ def recover(
                 f"{identity}: missing: restore it from its backup, as the others know the party by it; without one make new keys in a new committee"
             )
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
-    found = results[gone[0]]
+    found = next(result for result in results if gone[0] == result["report"]["party"])
     return RecoverResult(gone[0], found["keys"], found["epoch"], found["name"], [RunReport.from_json(r["report"]) for r in results], tuple(gone))
 
 

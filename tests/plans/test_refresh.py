@@ -225,10 +225,9 @@ def test_shares_of_another_epoch_are_foreign(tmp_path: Path) -> None:
         load_shares(folder, info, 0)
 
 
-@pytest.mark.parametrize(("protocol", "parties", "reason"), [("mascot", 2, "one MAC key"), ("shamir", 13, "sets for shares of zero")])
-def test_committees_that_are_refused(protocol: str, parties: int, reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        check_members(api.in_process_committee(parties, protocol))
+def test_committees_that_are_refused() -> None:
+    with pytest.raises(ParameterError, match="one MAC key"):
+        check_members(api.in_process_committee(2, "mascot"))
 
 
 def test_a_committee_without_keys_is_refused(tmp_path: Path) -> None:

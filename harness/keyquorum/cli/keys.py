@@ -172,6 +172,9 @@ def recover(
         ),
     ],
     helpers: Annotated[str | None, typer.Option("--from", help="Parties that help, as 0,2. By default all others.", show_default=False)] = None,
+    absent: Annotated[
+        str | None, typer.Option(help="Parties whose hosts are down, as 4: they take no part (Shamir's sharing).", show_default=False)
+    ] = None,
     job: JobFile = None,
 ) -> None:
     """Give a party that lost its folder its shares of all keys again, from those of the others. The secret is not rebuilt anywhere.
@@ -180,12 +183,12 @@ def recover(
     Restore identity.pem in the party's folder before, from its own backup. Pools, shares for subsets, approvals, receivers and counts of evaluations do not come back: see the page on the life of a committee.
     """
     chosen = None if helpers is None else parse_numbers(helpers, "--from")
-    lost = parse_numbers(party, "recover COMMITTEE")
+    lost, away = parse_numbers(party, "recover COMMITTEE"), () if absent is None else parse_numbers(absent, "--absent")
     if job is not None:
-        hand_over(job, api.recover_job(folder, lost, chosen))
+        hand_over(job, api.recover_job(folder, lost, chosen, away))
         return
     with progress_bars() as report:
-        result = api.recover(folder, lost, chosen, report)
+        result = api.recover(folder, lost, chosen, report, absent=away)
     print_reports(result.reports)
     who = f"party {lost[0]} has its" if len(lost) == 1 else f"parties {numbers_text(lost)} have their"
     console.print(

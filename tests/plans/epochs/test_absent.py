@@ -19,16 +19,20 @@ from keyquorum.model.plain import Json
 from keyquorum.parties import run_in_process
 from keyquorum.parties.epochs import Change, Record, read_epoch
 from keyquorum.parties.jobs import check_alone, check_job, run_job, runs
-from keyquorum.plans.epochs import recover
+from keyquorum.plans.epochs import recover, refresh
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.schemes.holding import shares_in
 from keyquorum.schemes.key_folder import load_key
 from keyquorum.schemes.subset_keys import load_key_as
+from keyquorum.serve.client import make_receiver
+from keyquorum.serve.kinds import Service
 from keyquorum.sharing.group import lagrange
 
+from tests.fhe.dealer import tiny
 from tests.parties.epochs.changes import Killed
 from tests.plans.epochs.test_recover import four, lose, recovered
-from tests.plans.test_refresh import public_files, refreshed, with_keys, words_of
+from tests.plans.test_refresh import chi2, public_files, refreshed, run, with_keys, words_of
+from tests.serve.live.test_live import VALUES, Live, asked
 
 NAME = "lwe53-p16"
 
@@ -260,3 +264,67 @@ def test_members_of_a_session_are_said_once_and_properly() -> None:
         with pytest.raises(UsageError, match="make no shares of zero without the others"):
             session.zero_shares("semi", 4)
         session.abort("the test has ended")
+
+
+def test_the_others_are_served(tmp_path: Path) -> None:
+    """With ``--parties any``, also beside the daemon of a party that was absent and is back in its old epoch."""
+    committee = api.init(tmp_path / "committee", 3, "shamir", base_ot="curve25519")
+    run(committee, api.keygen_job("key", tiny("bfv", 2), relin=False))
+    make_receiver(committee, "alice")
+    api.encrypt(committee, "key", VALUES, tmp_path / "x.ct")
+    refreshed_without(committee, 1)
+    served = Live(committee, Service("key", keep=512, chunk=256, patience=20.0))
+    served.start(0, 1, 2)
+    try:
+        assert asked(served) == VALUES
+    finally:
+        served.stop(0, 1, 2)
+    assert not served.failures
+
+
+def test_a_disk_is_lost_while_another_party_is_absent(tmp_path: Path) -> None:
+    """Before a refresh without it, and after."""
+    committee = with_keys(tmp_path, "shamir", 5, [NAME])
+    truth = secret_from(committee, (0, 1, 2))
+    shutil.move(committee.party_folder(1), tmp_path / "away")
+
+    def recovered_without(lost: int, absent: int) -> list[str]:
+        job = api.recover_job(committee, lost, absent=[absent])
+        there = runs(committee, job)
+        for party in range(there.size):
+            check_alone(there, party, job)
+        return list(run_in_process(there, lambda context: run_job(context, job), timeout=60)[0]["keys"])
+
+    lose(committee, 3)
+    assert recovered_without(3, 1) == ["key"] and secret_from(committee, (0, 2, 3)) == truth
+    refreshed_without(committee, 1)
+    lose(committee, 4)
+    assert recovered_without(4, 1) == ["key"] and secret_from(committee, (0, 3, 4)) == truth
+    assert {party: status(committee, party)["missing"] == [1] for party in (0, 2, 3, 4)} == dict.fromkeys((0, 2, 3, 4), True)
+    shutil.move(tmp_path / "away", committee.party_folder(1))
+    assert recovered(committee, 1) == ["key"] and secret_from(committee, (1, 3, 4)) == truth
+    for lost, absent, said in ((3, [3], "who is recovered takes part"), (3, [1, 2, 4], "2 may be absent"), (3, [1, 1], "each once")):
+        with pytest.raises(ParameterError, match=said):
+            api.recover_job(committee, lost, absent=absent)
+    with pytest.raises(ParameterError, match="name other parties than 1, 3 of 0 to 4"):
+        api.recover_job(committee, 3, [0, 1, 2], absent=[1])
+
+
+@pytest.mark.parametrize("absent", [(), (2,)], ids=["all", "one absent"])
+def test_parties_deal_new_shares_where_sets_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: tuple[int, ...]) -> None:
+    """As in a committee of thirteen; a smaller one is made to do so. Old and new shares of a party are independent, and a piece of another vector does not fit."""
+    assert refresh.deals(api.in_process_committee(13, "shamir")) and not refresh.deals(api.in_process_committee(9, "mal-shamir"))
+    monkeypatch.setattr(refresh, "MOST_SETS", 2)
+    committee = with_keys(tmp_path, "shamir", 5, [NAME])
+    there = [party for party in range(5) if party not in absent]
+    truth, old = secret_from(committee, (0, 1, 2)), {party: words_of(committee, party) for party in there}
+    refreshed_without(committee, *absent)
+    record = Record.load(committee.party_folder(0), read_epoch(committee.party_folder(0)).name)
+    assert record.dealers == tuple(there[:3]) and record.checks == ()
+    for chosen in combinations(there, 3):
+        assert secret_from(committee, chosen) == truth
+    q = Domain.parse(load_key(committee.key_folder(0, "key")).secrets[0].domain).modulus
+    for party in there:
+        assert chi2(old[party][0], words_of(committee, party)[0], q) < 56.5
+    for party in absent:
+        assert recovered(committee, party) == ["key"] and secret_from(committee, (party, *there[-2:])) == truth

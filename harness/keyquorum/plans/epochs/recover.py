@@ -28,7 +28,7 @@ from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, json_loads
-from keyquorum.model.subset import Subset, decrypts_apart, numbers_text
+from keyquorum.model.subset import ABSENT, Subset, decrypts_apart, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.audited import audit
@@ -54,17 +54,22 @@ ALSO = "also"
 """Field of a job: numbers of further lost parties that are recovered in the same run (missing: none)."""
 
 
-def helpers_of(committee: Committee, lost: int, helpers: Sequence[int] | None = None, also: Sequence[int] = ()) -> list[int]:
-    """The helpers of a recovery in increasing order; None: all other parties. ``also``: parties that are recovered in the same run. Refuses committees and helpers by which no share is recovered. Raises ParameterError."""
+def helpers_of(
+    committee: Committee, lost: int, helpers: Sequence[int] | None = None, also: Sequence[int] = (), absent: Sequence[int] = ()
+) -> list[int]:
+    """The helpers of a recovery in increasing order; None: all other parties. ``also``: parties that are recovered in the same run; ``absent``: those that take no part, as their hosts are down. Refuses committees and helpers by which no share is recovered. Raises ParameterError."""
     if isinstance(committee, Subset):
         raise ParameterError("shares are recovered among the whole committee: leave out --parties")
     sharing, n, t = committee.capabilities.sharing, committee.size, committee.threshold
     if not is_count(lost) or lost >= n:
         raise ParameterError(f"party {lost}: the committee has parties 0 to {n - 1}")
     gone = _lost_with(committee, lost, also)
-    chosen = [party for party in range(n) if party not in gone] if helpers is None else list(helpers)
-    if not all(is_count(party) and party < n and party not in gone for party in chosen) or len(set(chosen)) < len(chosen):
-        raise ParameterError(f"helpers {str(chosen)[:100]}: name other parties than {numbers_text(gone)} of 0 to {n - 1}, each once")
+    if set(gone) & set(absent):
+        raise ParameterError(f"lost parties {numbers_text(gone)}, absent ones {numbers_text(absent)}: who is recovered takes part")
+    away = {*gone, *absent}
+    chosen = [party for party in range(n) if party not in away] if helpers is None else list(helpers)
+    if not all(is_count(party) and party < n and party not in away for party in chosen) or len(set(chosen)) < len(chosen):
+        raise ParameterError(f"helpers {str(chosen)[:100]}: name other parties than {numbers_text(sorted(away))} of 0 to {n - 1}, each once")
     chosen.sort()
     if sharing not in ("replicated", "Shamir"):
         raise ParameterError(
@@ -117,15 +122,16 @@ def must_test(committee: Committee) -> bool:
 
 def check_recover(committee: Committee, party: int, job: Json) -> None:
     """The checks of the job ``recover`` that a party makes alone."""
-    _check(committee, party, job)
-    with shares_alone(committee, [party], "recover"):
+    whole, number = committee.whole, committee.number_of(party)
+    _check(whole, number, job)
+    with shares_alone(whole, [number], "recover"):
         pass
 
 
 def _check(committee: Committee, party: int, job: Json) -> list[int]:
     """The same without the locks; the helpers."""
     lost = lost_in(job)
-    helpers = helpers_of(committee, job["party"], job["helpers"], job.get(ALSO, ()))
+    helpers = helpers_of(committee, job["party"], job["helpers"], job.get(ALSO, ()), job.get(ABSENT, ()))
     if party not in lost:  # who was absent from a later change follows that one
         _check_ended(committee, party, lost)
     if party in helpers:
@@ -155,11 +161,12 @@ def _check_lost(committee: Committee, party: int) -> None:
             raise KeyFileError(f"{folder}: there are files without a key (no key.json): move them away, then recover again")
 
 
-@party_job("recover", {"party": int, "helpers": list}, check=check_recover, verified=True, optional={ALSO: list})
+@party_job("recover", {"party": int, "helpers": list}, check=check_recover, verified=True, optional={ALSO: list, ABSENT: list})
 def recover_job(context: PartyContext, job: Json) -> Json:
     """The job ``recover``: a party that lost its folder, but not its identity, gets its shares of all keys again. Raises CommitteeError beside a daemon of this party."""
-    with shares_alone(context.committee, [context.party], "recover"):
-        helpers = _check(context.committee, context.party, job)
+    whole, number = context.committee.whole, context.committee.number_of(context.party)
+    with shares_alone(whole, [number], "recover"):
+        helpers = _check(whole, number, job)
         return _Run(context, lost_in(job), helpers).run()
 
 
@@ -168,8 +175,12 @@ class _Run:
 
     def __init__(self, context: PartyContext, lost: list[int], helpers: list[int]) -> None:
         self.context, self.lost, self.helpers = context, lost, helpers
-        self.committee, self.party, self.session = context.committee, context.party, context.session
-        self.helps, self.is_lost = context.party in helpers, context.party in lost
+        self.committee, self.party, self.session = context.committee.whole, context.committee.number_of(context.party), context.session
+        self.helps, self.is_lost = self.party in helpers, self.party in lost
+
+    def _at(self, number: int) -> int:
+        """The place of a party in the session, where others may be absent."""
+        return self.context.committee.index_of(number)
 
     def run(self) -> Json:
         said = _said(self.committee, self.party) if self.helps else None
@@ -184,7 +195,9 @@ class _Run:
         with self.context.phase("seeds"):
             tested, threshold = must_test(self.committee), self.committee.threshold
             recoveries = {
-                lost: Recovery.begin(self.session, self.committee.protocol, (lost, self.helpers), tested, threshold, self.context.seed)
+                lost: Recovery.begin(
+                    self.session, self.committee.protocol, (self._at(lost), list(map(self._at, self.helpers))), tested, threshold, self.context.seed
+                )
                 for lost in self.lost
             }
         for key in keys:
@@ -242,15 +255,15 @@ class _Run:
     def _exchange(self, said: Json | None) -> tuple[Json, list[bytes], list[Json]]:
         """What the helpers say of their keys and epoch, the same; at the lost party also the statements that each shows, and its counts."""
         stated = self.session.all_gather(b"" if said is None else digest_of(said))
-        first, expected = self.helpers[0], stated[self.helpers[0]]
+        first, expected = self.helpers[0], stated[self._at(self.helpers[0])]
         for party in self.helpers:
-            if len(expected) != hashlib.sha256().digest_size or stated[party] != expected:
+            if len(expected) != hashlib.sha256().digest_size or stated[self._at(party)] != expected:
                 raise EpochError(
                     f"parties {first} and {party} are in other epochs, or hold other keys: keyquorum epoch status at both; a party that was restored is not a helper"
                 )
         if self.helps:
             change = Change.current(self.committee, self.party)
-            for lost in self.lost:
+            for lost in map(self._at, self.lost):
                 self.session.send(lost, b"" if change is None or not said or not said["epoch"][0] else change.show())
                 self.session.send(lost, json.dumps(_counts(self.committee, self.party, said["keys"] if said else {})).encode())
                 if self.party == first:
@@ -260,10 +273,10 @@ class _Run:
             return {}, [], []
         shown, counts, content = list[bytes](), list[Json](), b""
         for party in self.helpers:
-            shown.append(self.session.recv(party, MOST_SAID))
-            counts.append(self._parsed_counts(party, self.session.recv(party, MOST_SAID)))
+            shown.append(self.session.recv(self._at(party), MOST_SAID))
+            counts.append(self._parsed_counts(party, self.session.recv(self._at(party), MOST_SAID)))
             if party == first:
-                content = self.session.recv(party, MOST_SAID)
+                content = self.session.recv(self._at(party), MOST_SAID)
         try:
             found = json_loads(content)
         except ValueError:
@@ -327,7 +340,7 @@ class _Run:
                 else:
                     missing.append(key)
         stated = self.session.all_gather(json.dumps(missing).encode() if self.is_lost else b"")
-        return {lost: self._asked(lost, stated[lost], said) for lost in self.lost}
+        return {lost: self._asked(lost, stated[self._at(lost)], said) for lost in self.lost}
 
     def _asked(self, lost: int, stated: bytes, said: Json) -> list[str]:
         try:
@@ -376,9 +389,9 @@ class _Run:
         info, held = held_keys(self.committee, self.party, "recover")[key]
         with self.context.phase("shares"):
             if self.party == self.helpers[0]:
-                send_files(self.session, list(recoveries), folder, info)
+                send_files(self.session, list(map(self._at, recoveries)), folder, info)
             for lost, recovery in recoveries.items():
-                if self.party in recovery.senders:
+                if self.context.party in recovery.senders:
                     self._send_shares(lost, recovery, key, held)
         if must_test(self.committee):
             self._test(key)
@@ -398,7 +411,7 @@ class _Run:
                 sent = recovery.sent(vector.domain, label_of(held, key, index), bytes(secret[0]))
                 message = bytes(sent)
                 secret += [sent, message]
-                self.session.send(lost, message)
+                self.session.send(self._at(lost), message)
             finally:
                 for data in secret:
                     wipe_bytes(data)
@@ -426,7 +439,7 @@ class _Run:
         folder.chmod(0o700)
         try:
             with self.context.phase("shares"):
-                receive_files(self.session, self.helpers[0], folder, info.files, said["sizes"])
+                receive_files(self.session, self._at(self.helpers[0]), folder, info.files, said["sizes"])
                 self._receive_shares(recovery, held, (folder, key), said["origins"])
             target, failed = self.committee.key_folder(self.party, key), max(failed for _, failed in counts)
             if holds_a_key(target):  # it was absent, and has all but the shares

@@ -3,6 +3,7 @@
 1. Every party checks alone that the committee can refresh, and that it holds each of its keys. The parties show each other what they know of earlier changes, and compare keys, epoch and holdings.
 2. Seeds of shares of zero for sets of members, drawn in this session, which began after the refresh was asked for; the members compare them. Then all toss the name of the new epoch (``Source/mpc/src/handover.rs``).
 3. Every party adds shares of zero to its shares of every vector, locally, and stores the sums beside the old shares.
+   With more sets of members than have seeds t + 1 parties deal new shares instead (:mod:`.dealing`), where all follow the protocol.
    Parties of Shamir's sharing may be absent (``absent``): the others make the new epoch, in which these have no shares until they are recovered (:mod:`.recover`).
 4. The parties vote, commit and erase (:class:`.Change`). A party that fails before its vote refuses, and the old epoch goes on.
 
@@ -11,7 +12,6 @@ Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rou
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -20,11 +20,9 @@ from dataclasses import replace
 from math import comb
 from pathlib import Path
 
-import numpy as np
-
 from keyquorum._engine import EngineError, ShareFile, ZeroShares
 from keyquorum.model.checkpoints import reached
-from keyquorum.model.committee import Committee
+from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
@@ -35,6 +33,7 @@ from keyquorum.parties.epochs.exchange import hear_all, show_all
 from keyquorum.parties.epochs.record import origin_of
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
+from keyquorum.plans.epochs.dealing import Dealing, wipe_bytes
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding, check_hold, holding_of
@@ -58,11 +57,15 @@ def check_members(committee: Committee) -> None:
         raise ParameterError(
             f"{committee.protocol}: one MAC key is for all keys of a folder, so shares with MACs are not refreshed in place: keyquorum reshare passes them on to a new folder of the same hosts"
         )
-    sets = comb(committee.size, committee.threshold - 1)  # of those present
-    if committee.capabilities.sharing == "Shamir" and sets > MOST_SETS:
-        raise ParameterError(
-            f"{committee.protocol}: {committee.size} parties of which {committee.threshold} may be corrupt have {sets:,} sets for shares of zero, above {MOST_SETS}: choose a smaller committee"
-        )
+
+
+def deals(committee: Committee) -> bool:
+    """Whether those present have too many sets of members for common seeds, so that t + 1 parties deal new shares (:class:`.Dealing`). All follow the protocol in such a committee."""
+    sets = comb(committee.size, committee.threshold - 1)
+    if committee.capabilities.sharing != "Shamir" or sets <= MOST_SETS:
+        return False
+    require_semi_honest(committee, "a refresh in which t + 1 parties deal new shares")
+    return True
 
 
 def held_keys(committee: Committee, party: int, work: str = "refresh") -> dict[str, tuple[KeyInfo, Holding]]:
@@ -112,10 +115,13 @@ def _refresh(context: PartyContext) -> Json:
     said = [here.number, here.name, {name: [info.digest.hex(), holding.to_json()] for name, (info, holding) in held.items()}]
     context.session.compare("keys and epoch of the committee", hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest())
     with context.phase("seeds"):
-        zeros: ZeroShares = context.session.zero_shares(committee.protocol, committee.threshold, context.seed)
+        dealing = Dealing(context) if deals(context.committee) else None
+        zeros = dealing or context.session.zero_shares(committee.protocol, committee.threshold, context.seed)
     record = replace(
         _record(committee, held, here, zeros.name.hex(), origin_of(committee, committee.party_folder(party))), absent=absent_from(context.committee)
     )
+    if dealing is not None:
+        record = replace(record, dealers=dealing.dealers, checks=())
     change = Change.propose(committee, party, record)
     try:
         with context.phase("new shares", len(held)) as step:
@@ -163,8 +169,8 @@ def _record(committee: Committee, held: Held, here: Epoch, name: str, origin: tu
     return Record(name, number, previous, said, said, keys, dealers=(), checks=checks, origin=origin)
 
 
-def refresh_key(old: Holding, key_folder: Path, new_folder: Path, new: Holding, party: int, zeros: ZeroShares) -> None:
-    """Writes this party's new shares of a key, from the old ones and shares of zero. Local. Raises KeyFileError or StoreError for damaged or foreign files."""
+def refresh_key(old: Holding, key_folder: Path, new_folder: Path, new: Holding, party: int, zeros: ZeroShares | Dealing) -> None:
+    """Writes this party's new shares of a key, from the old ones and shares of zero, or from what dealers send. Raises KeyFileError or StoreError for damaged or foreign files."""
     source = old.folder(key_folder)
     for index, vector in enumerate(new.vectors):
         label = f"{old.key_id} {key_folder.name} {index}".encode()
@@ -182,15 +188,6 @@ def refresh_key(old: Holding, key_folder: Path, new_folder: Path, new: Holding, 
         target = OriginFile(new_folder, index, new.share_header(party, index))
         OriginFile(source, index, old.share_header(party, index)).carry(target, f"refresh to epoch {new.sharing}")
         reached("refresh/written")
-
-
-def wipe_bytes(data: bytes | bytearray) -> None:
-    """Overwrites bytes that the caller alone has, also those of an immutable object: the engine takes and gives shares as such. Python shares objects of one byte and less, which stay."""
-    if isinstance(data, bytearray):
-        np.frombuffer(data, np.uint8).fill(0)
-    elif len(data) > 1:
-        start = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p)
-        ctypes.memset(start, 0, len(data))
 
 
 def check_stored(new: Holding, folder: Path, party: int) -> None:
@@ -232,4 +229,15 @@ def _noted(errors: list[Exception]) -> Iterator[None]:
         errors.append(error)
 
 
-__all__ = ["absent_from", "check_members", "check_refresh", "check_stored", "held_keys", "refresh_job", "refresh_key", "settle"]
+__all__ = [
+    "absent_from",
+    "check_members",
+    "check_refresh",
+    "check_stored",
+    "deals",
+    "held_keys",
+    "refresh_job",
+    "refresh_key",
+    "settle",
+    "wipe_bytes",
+]

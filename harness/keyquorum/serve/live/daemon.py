@@ -17,6 +17,7 @@ from keyquorum.model.errors import AuditError, KeyQuorumError, ParameterError, P
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import ANY, numbers_text, subset_of
 from keyquorum.parties.context import PartyContext
+from keyquorum.parties.epochs import read_epoch
 from keyquorum.parties.worker import description
 from keyquorum.plans.pools import Pool
 from keyquorum.schemes import scheme_of
@@ -120,7 +121,8 @@ class LiveDaemon(Daemon):
         # This one reads requests, as the members of every view do, and keeps no shares.
         if not isinstance(scheme_of(load_key(self.whole.key_folder(self._me, self.service.key))), Scheme):
             raise ParameterError(f"key {self.service.key} is one of a PRF: name the parties that evaluate, --parties 0,1")
-        others = [number for number in range(self.whole.size) if number != self._me]
+        missing = read_epoch(self.whole.party_folder(self._me)).missing
+        others = [number for number in range(self.whole.size) if number != self._me and number not in missing]
         members = subset_of(self.whole, [self._me, *others[: self._needed - 1]])
         kind = open_kind(members, members.index_of(self._me), self.service)
         kind.close()
