@@ -113,7 +113,7 @@ def _compare_epochs(context: PartyContext, info: KeyInfo, held: Holding) -> None
                 else f"another one of this number at party {context.committee.number_of(party)}"
             )
             raise EpochError(
-                f"epoch {held.epoch} here, {theirs}: it was restored or missed a change: keyquorum epoch commit there, or restore a backup of the newer epoch"
+                f"epoch {held.epoch} here, {theirs}: it was restored or missed a change: keyquorum epoch commit there, keyquorum recover if it was absent, or restore a backup of the newer epoch"
             )
     if any(other != mine for other in said):
         context.session.compare("key", mine)

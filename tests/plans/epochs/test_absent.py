@@ -14,6 +14,7 @@ from keyquorum._engine import EngineError, UsageError, local_sessions
 from keyquorum.model import checkpoints
 from keyquorum.model.committee import Committee
 from keyquorum.model.domains import Domain
+from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, KeyQuorumError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.parties import run_in_process
@@ -120,8 +121,9 @@ def test_a_party_that_missed_two_epochs_and_one_that_lost_its_disk(tmp_path: Pat
     assert recovered(committee, 0) == ["key"] and secret_from(committee, (0, 3, 4)) == truth
 
 
-def test_what_an_absent_party_voted_for_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It voted for a change that the others gave up, and these then made another one without it."""
+@pytest.mark.parametrize("committed", [False, True], ids=["voted", "committed alone"])
+def test_what_an_absent_party_voted_for_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool) -> None:
+    """It voted for a change, or committed it alone, that the others gave up, and these then made another one without it."""
     committee = with_keys(tmp_path, "shamir", 5, [NAME])
     truth = secret_from(committee, (0, 1, 2))
     refreshed(committee)
@@ -134,12 +136,19 @@ def test_what_an_absent_party_voted_for_is_over(tmp_path: Path, monkeypatch: pyt
     with pytest.raises((Killed, KeyQuorumError, EngineError)):
         run_in_process(committee, lambda context: run_job(context, api.refresh_shares_job(committee)), timeout=20)
     monkeypatch.undo()
+    if committed:
+        votes = [change.show() for party in range(4) if (change := Change.last(committee, party)) is not None]
+        alone = Change.last(committee, 4)
+        assert alone is not None
+        for shown in votes:
+            alone.hear(shown)
+        assert alone.advance() == Stage.COMMITTED and read_epoch(committee.party_folder(4)).number == 2
     away = tmp_path / "away"
     shutil.move(committee.party_folder(4), away)
     api.epoch_give_up(committee, [4])
     refreshed_without(committee, 4)
     shutil.move(away, committee.party_folder(4))
-    assert Change.unfinished(committee, 4) is not None
+    assert (Change.unfinished(committee, 4) is None) == committed
     assert recovered(committee, 4) == ["key"]
     assert status(committee, 4)["unfinished"] is None and status(committee, 4)["unerased"] == []
     assert secret_from(committee, (0, 3, 4)) == truth

@@ -204,8 +204,10 @@ class Change:
             write_epoch(self.party_folder, self._before())
 
     def _is_before(self, here: Epoch) -> bool:
-        """Whether a party with this epoch is not in the new one yet. A party that follows may have missed changes before this one."""
-        return here.number < self.record.number if self.follows else here.name == ("" if self.joins else self.record.previous)
+        """Whether a party with this epoch is not in the new one yet. A party that follows may have missed changes before this one, or have committed alone what the others gave up."""
+        if self.follows:
+            return here.number <= self.record.number and here.name != self.record.name
+        return here.name == ("" if self.joins else self.record.previous)
 
     def _epoch(self, before: Epoch) -> Epoch:
         record = self.record

@@ -76,12 +76,13 @@ def restore(committee: Committee, party: int, records: Sequence[str], shown: Map
 
 def follow(committee: Committee, party: int, records: Sequence[str], shown: Mapping[int, bytes]) -> Change:
     """Takes a party that was absent from the change to the epoch of ``records`` there, from an earlier epoch. What it began before, and does not know the end of, is over: the others are in a later epoch. May be repeated after a crash.
+    An epoch of the same number is one that the party committed alone: no honest other one was in it, or it would not have made this one from the epoch before.
     ``shown``: see :func:`restore`. Raises EpochError unless all that were present voted and committed, before anything is written: then nobody goes back, and nobody needs a share of an earlier epoch."""
     folder, me = committee.party_folder(party), committee.parties[party].fingerprint
     parsed = _parsed(records)
     record = parsed[-1]
     _check_records(committee, parsed, me)
-    if not absent_from(records, committee, party) or read_epoch(folder).number >= record.number:
+    if not absent_from(records, committee, party) or read_epoch(folder).number > record.number:
         raise EpochError(f"party {party} was not absent from the change to epoch {record.name}, or is in a later one: keyquorum epoch commit there")
     statements = _heard(record, shown, me)
     if _decided(record, me, (), statements).stage != Stage.COMMITTED:

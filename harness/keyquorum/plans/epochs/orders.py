@@ -246,5 +246,5 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
         if len(seen) > 1 and other == party:
             yield Finding(
                 False,
-                f"party {party}: its epoch is not that of party {next(iter(seen.values()))}: it was restored or missed a change: keyquorum epoch commit",
+                f"party {party}: its epoch is not that of party {next(iter(seen.values()))}: it was restored or missed a change: keyquorum epoch commit, or keyquorum recover if it was absent",
             )
