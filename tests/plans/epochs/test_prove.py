@@ -295,12 +295,18 @@ def test_lost_parties_that_are_not_recovered_together(protocol: str, parties: in
         api.recover_job(api.in_process_committee(parties, protocol), lost)
 
 
-def test_keys_without_a_test_are_not_recovered_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ablated", [False, True], ids=["checked", "ablated"])
+def test_keys_without_a_test_are_not_recovered_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """And the lost party says nothing of its epoch: of a key that was passed on, others could take this for the last word before they erase. Without the check before, it signs that it committed."""
     committee = with_keys(tmp_path, "mal-rep-field", 3, ["lwe64-p2"])
+    refreshed(committee)
     lose(committee, 0)
     said = r"key key: in mal-rep-field of 3 nothing else shows whether helpers send right shares: lwe64-p2: there is no test of shares of LWE"
+    if ablated:
+        monkeypatch.setattr(recover._Run, "_check_lacking", lambda self, keys: None)
     with pytest.raises((ParameterError, EngineError), match=said):
         recovered(committee, 0)
+    assert (committee.party_folder(0) / "epochs.journal").exists() == ablated
 
 
 def test_other_keys_come_back_beside_one_without_a_test(tmp_path: Path) -> None:

@@ -187,6 +187,7 @@ class _Run:
         with self.context.phase("statements"):
             said, shown, counts = self._exchange(said)
             if self.is_lost:
+                self._check_lacking(said["keys"])
                 self._enter(said, shown)
             missing = self._missing(said)
             keys = sorted({key for lacking in missing.values() for key in lacking})
@@ -369,6 +370,12 @@ class _Run:
             check_stored(held, held.folder(folder), self.party)
         except Exception as error:
             raise KeyFileError(f"{folder}: its shares are damaged or missing ({error}): move the folder away, then recover again") from None
+
+    def _check_lacking(self, keys: Json) -> None:
+        """Refuses keys that cannot come back before this party says again that it committed their epoch: with this word others may erase the last shares."""
+        for key, held in sorted(keys.items()) if must_test(self.committee) else ():
+            if not holds_a_key(self.committee.key_folder(self.party, check_name(key, "key name"))):
+                self._check_testable(key, parsed(held["info"]))
 
     def _check_testable(self, key: str, info: KeyInfo) -> None:
         """Refuses a key whose shares cannot be tested, before anything of it is sent. Raises ParameterError or PolicyError."""
