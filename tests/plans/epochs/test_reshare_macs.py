@@ -481,7 +481,7 @@ def burned(tmp_path: Path, name: str) -> tuple[Committee, dict[str, Any]]:
     return old, truth
 
 
-@pytest.mark.parametrize(("name", "to"), [(CKKS, ("mal-rep-field", 3)), ("lwe64-p2", ("spdz2k", 2)), (CKKS, ("semi", 2))])
+@pytest.mark.parametrize(("name", "to"), [(CKKS, ("mal-rep-field", 3)), ("lwe64-p2", ("spdz2k", 2)), (CKKS, ("semi", 2)), (AES, ("mal-rep-ring", 3))])
 def test_keys_leave_a_burned_mac_key_if_this_is_accepted(tmp_path: Path, name: str, to: tuple[str, int]) -> None:
     """Without MACs, so nothing shows that they are right; this stays in their origin."""
     old, truth = burned(tmp_path, name)
