@@ -134,6 +134,7 @@ def refresh_shares(
     """Replace the shares of all keys of a committee by new ones, and erase the old ones. Keys, public files and ciphertexts stay.
 
     Old shares of t parties and new ones of t parties together give nothing; a party that is corrupt meanwhile counts in both. Pools are dropped, and shares for subsets are erased: fill and make them again.
+    Parties that serve go on until the new shares are there, and pause for about a second.
     Backups of before still hold the old shares: destroy them. With --absent the others go on without parties that are away: at most t, and 2t + 1 must be there where parties may be malicious. The old share of an absent party counts
     as stolen, one of t, until keyquorum recover has brought the party into the new epoch.
     """

@@ -23,6 +23,21 @@ LONGEST_NAME = 200
 Say = Callable[[str], None]
 
 
+def held(path: Path) -> bool:
+    """Whether a process holds the lock of this file. Looking at it may make another process's try fail, which it repeats."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def say_on_stderr(line: str) -> None:
     """One line on standard error."""
     print(line, file=sys.stderr, flush=True)

@@ -27,7 +27,7 @@ from keyquorum.schemes.keys import KeyInfo
 from keyquorum.sharing.receivers import received_messages
 
 from .answers import Answers
-from .connection import NotConnected
+from .connection import EpochChanging, NotConnected
 from .copies import answer_bytes, summands_of
 from .successor import moved
 from .wire import certificate_of, client_context, connect, receive_message, send_message
@@ -144,7 +144,11 @@ def raise_moved(committee: Committee, errors: Sequence[BaseException | None]) ->
         raise moved(committee, shown)
 
 
-REFUSALS: dict[str, type[Refused]] = {PolicyError.__name__: RefusedByPolicy, NotConnected.__name__: RefusedUnconnected}
+REFUSALS: dict[str, type[Refused]] = {
+    PolicyError.__name__: RefusedByPolicy,
+    NotConnected.__name__: RefusedUnconnected,
+    EpochChanging.__name__: RefusedUnconnected,
+}
 """Errors for receivers by the type that a party names; :class:`Refused` for all others."""
 MOVED_SECONDS = 3.0
 """How long further parties are heard after one said that the keys moved."""

@@ -29,6 +29,10 @@ def _ago(since: float) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC ({max(0.0, time.time() - since):.0f} s)"
 
 
+class EpochChanging(NotConnected):
+    """The party changes its shares now. Nothing was done for the request."""
+
+
 class Connection:
     """The state of one party's session. Thread-safe. ``number_of``: the number of a party, for people, by its index."""
 
@@ -101,4 +105,4 @@ class Connection:
             raise refusal
 
 
-__all__ = ["Connection", "NotConnected", "ServedElsewhere"]
+__all__ = ["Connection", "EpochChanging", "NotConnected", "ServedElsewhere"]

@@ -22,7 +22,7 @@ from keyquorum._engine import CheckError, EngineError, Session, StoreError, Usag
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, place_text, write_atomically
 from keyquorum.model.errors import (
-    CommitteeError,
+    EpochError,
     KeyInUseError,
     KeyQuorumError,
     MovedError,
@@ -33,13 +33,13 @@ from keyquorum.model.errors import (
     PoolTooSmall,
     PoolUnwritable,
 )
-from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.plain import Json
 from keyquorum.parties import mac_key
 from keyquorum.parties.audit.chain import Signer
 from keyquorum.parties.audit.log import NAME as AUDIT_LOG
 from keyquorum.parties.audit.log import AuditLog
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.queue import job_lock, serve_lock
+from keyquorum.parties.queue import job_lock
 from keyquorum.parties.traces import forbid_core_dumps, sweep
 from keyquorum.parties.worker import collect_garbage_less, open_session, reason_of
 from keyquorum.plans.epochs.origins import require_correct
@@ -48,10 +48,11 @@ from keyquorum.plans.pools import Pool, parties_option, pool_name
 from keyquorum.sharing.group import RoundingGroup
 
 from .admission import Receivers
-from .connection import Connection, NotConnected
+from .connection import Connection, EpochChanging, NotConnected
 from .filling import Filling, agreed_pool
 from .kinds import Own, ServedKind, Service, open_kind
 from .kinds.base import DEFAULTS, Asked
+from .lending import Lending, Lent
 from .limits import NAME as LIMITS
 from .limits import Meter, read_limits
 from .listener import Listener
@@ -65,12 +66,12 @@ from .signals import Signals
 from .snapshot import Snapshot, SnapshotCollector
 
 LONGEST_PATIENCE = 86400.0
-SERVES = "key "
-"""Begins what a daemon says of itself in its lock. Changes of shares hold the same lock."""
 UNBOUNDED = 1 << 62
 """Items that are left where nothing is taken from a pool."""
 CONNECT_SECONDS = 5.0
 """Longest wait for the other parties of a session."""
+LEAVE_SECONDS = 2.0
+"""How long a member that wants to lend its shares leaves it to party 0 to end the session, at whom a job waits as well. After that it breaks off, perhaps in the batch of another member."""
 TICK = 0.5
 """Seconds after which party 0 sends a heartbeat."""
 DEFERRED_SECONDS = 2.0
@@ -95,7 +96,7 @@ class Daemon:
         self._number = committee.number_of(party)
         """Of this party, for people and files: a subset numbers its members from 0."""
         self._audit_path = own.audit or committee.party_folder(party) / AUDIT_LOG
-        self._lock = serve_lock(committee, party, f"{SERVES}{service.key}")
+        self.lending = Lending(committee, party, service.key, log)
         self._waits_for = ""
         self.connection = Connection(lambda index: self.committee.number_of(index))
         self._running: list[str] = []
@@ -109,23 +110,21 @@ class Daemon:
         self._deferred: dict[str, float] = {}
         """Requests that a member lacked when they were last proposed, with the time of the first proposal."""
         receivers = Receivers(committee.identity_path(party), committee.party_folder(party) / "receivers", log)
-        if committee.party_folder(party).is_dir() and not self._lock.take():
-            raise CommitteeError(f"party {self._number} of {committee.folder} {_busy_text(committee, party, self._lock.holder())}")
+        self.lending.begin()
         try:
             self._record = record_of(committee, party)
             prepare()
             self._open(receivers, own)
         except BaseException:
-            self._lock.release()
+            self.lending.release()
             raise
 
     def _open(self, receivers: Receivers, own: Own) -> None:
         """Loads the key, opens the ports and writes the addresses that receivers read. The caller holds the lock on serving for this party."""
         committee, party, service = self.committee, self.party, self.service
         self.served_key: ServedKind = self._opened_kind()
-        origin = require_correct(committee.whole, self._number, service.key, own.accept_assumed)
-        if origin:
-            self._log(origin)
+        self._accept_assumed = own.accept_assumed
+        self._say_origin()
         self._most = (service.batch or self.served_key.batch) * self.served_key.unit
         if not (0 <= service.chunk <= 1 << 20 and service.keep >= 0 and service.batch >= 0):
             raise ParameterError(
@@ -148,7 +147,7 @@ class Daemon:
         self._filling = Filling(service, self._log, self.metrics, item_bytes)
         self.audit = AuditLog(
             self._audit_path,
-            {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited},
+            self._audited(),
             self._log,
             Signer(committee.identity_path(party)),
         )
@@ -161,6 +160,30 @@ class Daemon:
             self._log(f"{mac_key.state(key)}; {mac_key.WARNING}")
         addresses = {"host": own.host, "port": self.listener.port, "metrics": self.metrics.port, **self._other_addresses()}
         write_atomically(committee.party_folder(party) / "serve.json", json.dumps(addresses).encode() + b"\n")
+
+    def _say_origin(self) -> None:
+        """Logs what the committees before this one promise for the key. Raises KeyFileError for a key that is not served so."""
+        origin = require_correct(self.committee.whole, self._number, self.service.key, self._accept_assumed)
+        if origin:
+            self._log(origin)
+
+    def _audited(self) -> Json:
+        """Fields of every line of the audit log."""
+        return {"party": self._number, "key_id": self.served_key.key_id, **self.served_key.audited}
+
+    def _reopen(self) -> None:
+        """Loads the shares again, after the lock was lent: the party may be in another epoch. Raises MovedError if the key was passed on, and EpochError for another key."""
+        kind, before = self._opened_kind(), self.served_key
+        if kind.key_id != before.key_id:
+            kind.close()
+            raise EpochError(f"key {self.service.key} is another one now: start keyquorum serve again")
+        self.served_key = kind
+        before.close()
+        self._say_origin()
+        self.listener.serves(kind)
+        self.audit.describe(self._audited())
+        self.lending.stale = False
+        self._log("serves again" + (f", in epoch {kind.epoch}" if kind.epoch != before.epoch else ""))
 
     def _opened_kind(self) -> ServedKind:
         """What is served, with this party's shares. A daemon that serves with parties that change has others for each session."""
@@ -184,7 +207,9 @@ class Daemon:
 
     def _admit(self, asked: Asked) -> None:
         """Refuses a request when it comes. Raises KeyQuorumError."""
-        self.connection.require()
+        refusal = self._refusal()
+        if refusal is not None:
+            raise refusal
         self.served_key.admit(asked)
         receiver = _receiver(asked[0])
         self._meter.take(receiver, self._receivers.name(receiver), asked[1].count, self.requests.waiting_of(receiver))
@@ -209,7 +234,7 @@ class Daemon:
         if self._stop.is_set():
             return str(self._stopping())
         if not self.connection.connected:
-            return str(self.connection.refusal() or "the parties are not connected yet")
+            return str(self._refusal() or "the parties are not connected yet")
         return "" if self.audit.writable else "the audit log cannot be written"
 
     def _stopping(self) -> NotConnected:
@@ -232,6 +257,11 @@ class Daemon:
         try:
             while not self._stop.is_set():
                 try:
+                    self.lending.lend(self._stop, self._refuse_waiting)
+                    if self._stop.is_set():
+                        break
+                    if self.lending.stale:
+                        self._reopen()
                     self._session()
                 except (StoreError, UsageError):
                     raise
@@ -261,7 +291,7 @@ class Daemon:
                 (self.committee.party_folder(self.party) / "serve.json").unlink()
             if self._record is not None:
                 self._record.close()
-            self._lock.release()
+            self.lending.release()
 
     def _connect(self, job: Json) -> Session | None:
         """A session, connected while no other job runs at this party; None if one does, or if the daemon was stopped."""
@@ -289,16 +319,23 @@ class Daemon:
         """Is called several times a second with the parties that are not connected yet. Ends the set-up when the party is stopped."""
         if self._stop.is_set():
             raise PartyError(f"party {self._number} was stopped")
+        self.lending.require()
         self.connection.misses(missing)
         self._refuse_waiting()
 
     def _refuse_waiting(self) -> None:
         """Answers the requests that wait, while the parties are not connected: late ones, and all of them once it is known that they cannot be served."""
-        refusal = self.connection.refusal()
+        refusal = self._refusal()
         if refusal is None:
             self.requests.wait(0)
         else:
             self.requests.refuse_all(refusal)
+
+    def _refusal(self) -> NotConnected | None:
+        """Why requests are refused now."""
+        if self.lending.lent:
+            return EpochChanging(f"party {self._number} changes its shares: send the request again")
+        return self.connection.refusal()
 
     # -- one session --------------------------------------------------------------------------------------------------
 
@@ -352,7 +389,7 @@ class Daemon:
             return
         if isinstance(error, CheckError):
             self._record.fail(str(error))
-        elif self._busy or not (self._stop.is_set() or isinstance(error, KeyboardInterrupt)):
+        elif self._busy or not (self._stop.is_set() or isinstance(error, KeyboardInterrupt) or self.lending.wanted()):
             self._record.broke_off(str(error))
 
     def _use_mac_key(self, session: Session) -> None:
@@ -397,7 +434,12 @@ class Daemon:
     def _cycle(self, context: PartyContext, group: RoundingGroup, pool: Pool | None, running: list[str], filling: bool = False) -> None:
         """See the module. ``filling``: whether this is a cycle while items are made."""
         self._busy = filling
+        if self.party:
+            self.lending.require(LEAVE_SECONDS)
         plan = self._planned(context.session, pool, filling)
+        if plan.ends:
+            context.session.all_gather(b"")  # all members have ended their last batch
+            raise Lent(f"party {self.committee.number_of(0)} changes its shares")
         self._busy, self._filling.slice = filling or bool(plan.fill or plan.decrypt), plan.slice
         if group.member:  # the other parties get no requests
             self._refused(plan)
@@ -419,7 +461,7 @@ class Daemon:
     def _planned(self, session: Session, pool: Pool | None, filling: bool) -> Plan:
         """The plan of this cycle: party 0 makes it and sends it to the others."""
         if self.party == 0:
-            plan = self._propose(pool, filling)
+            plan = Plan(0, [], [], ends=True) if self.lending.wanted() else self._propose(pool, filling)
             data = plan.to_bytes()
             for other in range(1, session.parties):
                 session.send(other, data)
@@ -512,22 +554,6 @@ def _receiver(key: str) -> str:
     return key.partition("/")[0]
 
 
-def _busy_text(committee: Committee, party: int, holder: str) -> str:
-    """What the holder of a party's serve lock does, and the cure."""
-    if holder.startswith(SERVES):
-        return f"serves already, {holder}{_address_text(committee, party)}: stop that one first, or ask it"
-    return f"is busy with {holder}: try again when that has ended"
-
-
-def _address_text(committee: Committee, party: int) -> str:
-    """The address at which a party serves, for messages; empty if its file has none."""
-    try:
-        address = json_loads((committee.party_folder(party) / "serve.json").read_text())
-        return f", at {place_text(address['host'], address['port'])}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
 def serve(
     committee: Committee,
     party: int,
@@ -555,9 +581,14 @@ def run_daemon(make: Callable[[], Daemon | MovedParty], own: Own, log: Callable[
     forbid_core_dumps()
     collect_garbage_less()
     with Signals(own.drain) as signals:
-        daemon = make()
-        address = f"{place_text(own.host, daemon.listener.port)}, metrics at 127.0.0.1:{daemon.metrics.port}"
-        log(f"serves key {daemon.service.key} to receivers at {address}, audit log {daemon.audit.path}")
-        signals.go(daemon.stop, daemon.reload)
-        with suppress(KeyboardInterrupt):
-            daemon.run()
+        while True:
+            daemon = make()
+            address = f"{place_text(own.host, daemon.listener.port)}, metrics at 127.0.0.1:{daemon.metrics.port}"
+            log(f"serves key {daemon.service.key} to receivers at {address}, audit log {daemon.audit.path}")
+            signals.go(daemon.stop, daemon.reload)
+            try:
+                with suppress(KeyboardInterrupt):
+                    daemon.run()
+                return
+            except MovedError as error:  # while the party served: from now on it says so
+                log(str(error))

@@ -191,6 +191,10 @@ class Listener:
         self._closed = False
         threading.Thread(target=self._accept, daemon=True).start()
 
+    def serves(self, key: ServedKind) -> None:
+        """Reads requests by this object from now on: the same key, with the shares of another epoch."""
+        self._key = key
+
     def close(self) -> None:
         """Accepts no more channels, and ends those that are open, after the last answers are sent."""
         self._closed = True

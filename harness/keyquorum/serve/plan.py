@@ -15,13 +15,14 @@ PLAN_LIMIT = 1 << 24
 @dataclass(frozen=True)
 class Plan:
     """The proposal of party 0 for a cycle. ``fill``: items to make; ``slice``: of the next slice, while items are made; ``decrypt``: (key, digest) of requests; ``refuse``: (key, items that the
-    request takes, items that are left); ``last``: keys of requests that are not proposed again, if a member still lacks them."""
+    request takes, items that are left); ``last``: keys of requests that are not proposed again, if a member still lacks them; ``ends``: whether the session ends, as party 0 lends its shares."""
 
     fill: int
     decrypt: list[tuple[str, str]]
     refuse: list[tuple[str, int, int]]
     last: list[str] = field(default_factory=list)
     slice: int = 0
+    ends: bool = False
 
     def to_bytes(self) -> bytes:
         """See :func:`read_plan`."""
@@ -38,12 +39,13 @@ def read_plan(data: bytes, most: int = 1 << 62) -> Plan:
             [(key, count, left) for key, count, left in plan.refuse],
             list(plan.last),
             plan.slice,
+            plan.ends,
         )
     except (ValueError, TypeError):
         raise PartyError("party 0 sent no proper plan: run the same version everywhere") from None
     texts = [text for pair in plan.decrypt for text in pair] + [key for key, _, _ in plan.refuse] + plan.last
     numbers = [plan.fill, plan.slice, *(number for _, *pair in plan.refuse for number in pair)]
-    if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers))):
+    if not (all(isinstance(text, str) for text in texts) and all(map(is_count, numbers)) and isinstance(plan.ends, bool)):
         raise PartyError("party 0 sent a plan with entries of other types: run the same version everywhere")
     if len(dict(plan.decrypt)) < len(plan.decrypt):
         raise PartyError("party 0 sent a plan that has a request twice, which would be counted twice: run the same version everywhere")

@@ -11,17 +11,17 @@ from keyquorum import api
 from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, EpochError, KeyQuorumError, PoolError
-from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.parties import PartyContext, queue, run_in_process
 from keyquorum.parties.epochs import Epoch, read_epoch
 from keyquorum.parties.epochs.record import write_epoch
 from keyquorum.parties.jobs import run_job
 from keyquorum.parties.queue import job_lock, serve_lock
 from keyquorum.plans import pools
 from keyquorum.plans.epochs import refresh
-from keyquorum.plans.epochs.refresh import check_refresh
 from keyquorum.plans.pool_store import _locked
 from keyquorum.plans.pool_variants import pool_group, variant_of
 from keyquorum.plans.pools import Pool, pools_folder
+from keyquorum.serve import lending
 from keyquorum.serve.client import make_receiver
 from keyquorum.serve.daemon import Daemon
 from keyquorum.serve.kinds import Service
@@ -42,7 +42,8 @@ def _files(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_order_is_refused_beside_a_job_a_daemon_and_a_pool_in_use(tmp_path: Path, order: str) -> None:
+def test_an_order_is_refused_beside_a_job_a_daemon_and_a_pool_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    monkeypatch.setattr(queue, "LEND_SECONDS", 0.2)
     committee = committee_of(tmp_path)
     record = record_of(committee)
     for party in range(3):
@@ -68,17 +69,17 @@ def test_an_order_is_refused_beside_a_job_a_daemon_and_a_pool_in_use(tmp_path: P
 
 
 def test_no_refresh_beside_a_daemon_and_no_daemon_beside_a_refresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parties are refused before they connect, and also if the daemon began after that. A daemon is kept out until the old shares are erased."""
+    """A daemon that does not lend its lock is named, and nothing changes. A daemon is kept out until the old shares are erased."""
+    monkeypatch.setattr(queue, "LEND_SECONDS", 0.2)
+    monkeypatch.setattr(lending, "START_SECONDS", 0.0)
     committee = with_keys(tmp_path, "rep-field", 3, ["lwe64-p2"])
     make_receiver(committee, "alice")
     daemon = Daemon(committee, 1, Service("key"))
     before = _files(committee.folder)
-    check_refresh(committee, 0, {})
-    with pytest.raises(CommitteeError, match=r"serves key key .*: stop keyquorum serve there"):
-        check_refresh(committee, 1, {})
     with pytest.raises((KeyQuorumError, EngineError), match="stop keyquorum serve there"):
         run_in_process(committee, lambda context: run_job(context, api.refresh_shares_job(committee)), timeout=20)
-    assert _files(committee.folder) == before
+    assert {path for path, data in before.items() if path.read_bytes() != data} <= {committee.party_folder(i) / "audit.jsonl" for i in range(3)}
+    assert read_epoch(committee.party_folder(1)).number == 0 and not list(committee.folder.glob("*/keys/*/shares-*"))
     assert "epoch" not in daemon.served_key.audited
     daemon.stop()
     daemon.run()

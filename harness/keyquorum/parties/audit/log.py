@@ -97,6 +97,10 @@ class AuditLog:
         finally:
             os.close(folder)
 
+    def describe(self, common: Json) -> None:
+        """Changes the fields of every line from now on."""
+        self._common = common
+
     @property
     def writable(self) -> bool:
         """Whether the last line was written."""

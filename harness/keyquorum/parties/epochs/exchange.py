@@ -8,6 +8,9 @@ from keyquorum.model.errors import EpochError
 
 from .change import Change
 
+MOST_SHOWN = 1 << 20
+"""Bytes of the statements that a party shows of a change."""
+
 
 def show_all(changes: Iterable[Change]) -> bytes:
     """All statements that there are of these changes."""

@@ -1,4 +1,4 @@
-"""What must not run beside a change of shares: daemons, which have the shares of an epoch in memory, and users of pools, whose masks are of one epoch."""
+"""What must not run beside a change of shares: daemons, which have the shares of an epoch in memory and lend their locks meanwhile, and users of pools, whose masks are of one epoch."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def shares_alone(committee: Committee, parties: Sequence[int], what: str) -> Ite
 
 @contextmanager
 def orders_alone(committee: Committee, what: str) -> Iterator[None]:
-    """The same for all parties of this host, and no job runs at them. Waits for nobody: an order is not heard while what it orders about changes."""
+    """The same for all parties of this host, and no job runs at them. Waits for no job: an order is not heard while what it orders about changes. Daemons first, as they are jobs while they connect."""
     parties = committee.local_parties()
-    with hold(committee, parties, {"kind": what}, patience=0.0), shares_alone(committee, parties, what):
+    with shares_alone(committee, parties, what), hold(committee, parties, {"kind": what}, patience=0.0):
         yield
 
 

@@ -2,10 +2,11 @@
 
 1. Every party checks alone that the committee can refresh, and that it holds each of its keys. The parties show each other what they know of earlier changes, and compare keys, epoch and holdings.
 2. Seeds of shares of zero for sets of members, drawn in this session, which began after the refresh was asked for; the members compare them. Then all toss the name of the new epoch (``Source/mpc/src/handover.rs``).
-3. Every party adds shares of zero to its shares of every vector, locally, and stores the sums beside the old shares.
+3. Every party adds shares of zero to its shares of every vector, locally, and stores the sums beside the old shares. Until then parties serve.
    With more sets of members than have seeds t + 1 parties deal new shares instead (:mod:`.dealing`), where all follow the protocol.
    Parties of Shamir's sharing may be absent (``absent``): the others make the new epoch, in which these have no shares until they are recovered (:mod:`.recover`).
-4. The parties vote, commit and erase (:class:`.Change`). A party that fails before its vote refuses, and the old epoch goes on.
+4. Daemons lend their locks: they end their sessions, and serve in the new epoch when it is there. When all have, the parties vote, commit and erase (:class:`.Change`). A party that fails before its vote refuses, and the
+   old epoch goes on.
 
 Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, here without dealing. Rounds: 2 for earlier changes, 1 and 1 for comparisons, those of :meth:`Session.zero_shares`, 2 for the statements.
 """
@@ -14,8 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import comb
 from pathlib import Path
@@ -29,7 +30,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import ABSENT, Subset
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Epoch, Record, committee_json, read_epoch
-from keyquorum.parties.epochs.exchange import hear_all, show_all
+from keyquorum.parties.epochs.exchange import MOST_SHOWN, hear_all, show_all
 from keyquorum.parties.epochs.record import origin_of
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
@@ -43,8 +44,6 @@ from keyquorum.schemes.origin_file import OriginFile
 
 MOST_SETS = 130
 """Sets of n − t + 1 members of Shamir's sharing that have seeds in common, at most (``Source/protocols/src/shamir/prss.rs``)."""
-MOST_SHOWN = 1 << 20
-"""Bytes of the statements that a party shows of a change."""
 Held = Mapping[str, tuple[KeyInfo, Holding]]
 """Keys of a party by name, and how it holds them."""
 
@@ -94,19 +93,22 @@ def check_refresh(committee: Committee, party: int, job: Json) -> None:
     whole, number = committee.whole, committee.number_of(party)
     check_hold(committee.members, read_epoch(whole.party_folder(number)), "or name it with --absent as well")
     held_keys(whole, number)
-    with shares_alone(whole, [number], "refresh_shares"):
-        Change.refuse_unvoted(whole, number)
+    Change.refuse_unvoted(whole, number)
 
 
 @party_job("refresh_shares", {}, check=check_refresh, verified=True, optional={ABSENT: list})
 def refresh_job(context: PartyContext, job: Json) -> Json:
-    """The job ``refresh_shares``: new shares of all keys of the committee, in a new epoch; the old shares are erased, and pools of other epochs. Raises CommitteeError beside a daemon of this party."""
-    committee = context.committee
-    with shares_alone(committee.whole, [committee.number_of(context.party)], "refresh_shares"):
-        return _refresh(context)
+    """The job ``refresh_shares``: new shares of all keys of the committee, in a new epoch; the old shares are erased, and pools of other epochs. Raises CommitteeError beside a daemon of this party that does not lend its lock."""
+    committee, party = context.committee.whole, context.committee.number_of(context.party)
+    with ExitStack() as alone:
+        stop = [lambda: alone.enter_context(shares_alone(committee, [party], "refresh_shares"))]
+        if not all(change.settled for change in Change.recent(committee, party)):  # the end of an earlier change is another epoch
+            stop.pop()()
+        return _refresh(context, lambda: stop.pop()() if stop else None)
 
 
-def _refresh(context: PartyContext) -> Json:
+def _refresh(context: PartyContext, stop_serving: Callable[[], None]) -> Json:
+    """``stop_serving``: after this nobody uses the party's shares or pools, but this job."""
     check_members(context.committee)
     committee, party = context.committee.whole, context.committee.number_of(context.party)
     settle(context, (committee, party))
@@ -131,6 +133,8 @@ def _refresh(context: PartyContext) -> Json:
                 step()
         for name, holding in ((name, Holding.from_json(said)) for name, said in record.keys.items()):
             check_stored(holding, change.folder(name), party)
+        with context.phase("parties stop to serve"):
+            stop_serving()
         context.session.compare("new shares on the disk", bytes.fromhex(record.digest))
         reached("refresh/prepared")
     except BaseException:

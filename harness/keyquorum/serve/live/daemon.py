@@ -28,11 +28,13 @@ from keyquorum.sharing.group import RoundingGroup
 from ..connection import NotConnected, ServedElsewhere
 from ..daemon import Daemon
 from ..kinds import Own, ServedKind, Service, open_kind
-from ..kinds.base import DEFAULTS, Asked
+from ..kinds.base import DEFAULTS
+from ..lending import Lent
 from ..plan import Plan
 from ..requests import Answer
 from ..snapshot import Snapshot
 from .choice import Join, Patience, Propose, State, Statement, View, Wait, next_step
+from .keeper import Keeper
 from .options import LiveOwn, check_live
 from .presence import Answering, Presence, local_places
 
@@ -93,19 +95,26 @@ class LiveDaemon(Daemon):
         self._unusable: dict[tuple[int, ...], float] = {}
         """Members whose pool is lost where none is made anew, and until when this party proposes others."""
         self._me, self._live_own = party, live
-        self._answering = Answering(committee.identity_path(party), live.host, live.port, self.statement)
-        self._presence = Presence(committee, party, lambda: live.places or local_places(committee), self._needed)
+        self._keeper = Keeper(committee, party, log)
+        self._answering = Answering(committee.identity_path(party), live.host, live.port, self.statement, self._keeper.shown)
+        self._presence = Presence(
+            committee, party, lambda: live.places or local_places(committee), self._needed, self._keeper.name, self._keeper.hear
+        )
         try:
             super().__init__(committee, party, service, own, log)
         except BaseException:
             self._end_presence()
             raise
-        self._offer = hashlib.sha256((description(committee, self._job()) + committee.digest.hex()).encode()).hexdigest()
+        self._offer = self._offered()
+
+    def _offered(self) -> str:
+        """A digest of all on which the parties of a session must agree but the view."""
+        return hashlib.sha256((description(self.whole, super()._job()) + self.whole.digest.hex()).encode()).hexdigest()
 
     def statement(self) -> Statement:
         """What the party does now. From any thread."""
         stalled = time.monotonic() > self._step_at + STALLED_SECONDS
-        if self._offer == NO_OFFER or self._stop.is_set() or stalled or self._trouble():
+        if self._offer == NO_OFFER or self._stop.is_set() or stalled or self.lending.stale or self._trouble():
             return Statement(self._me, NO_OFFER)  # it does not serve yet, or no more, or cannot
         return self._said()
 
@@ -130,6 +139,12 @@ class LiveDaemon(Daemon):
         kind.compared = {name: value for name, value in kind.compared.items() if name != "sharing"}
         return kind
 
+    def _reopen(self) -> None:
+        self._proposed, self._serving = None, None
+        self._unusable, self._lost_pools = {}, set()
+        super()._reopen()
+        self._offer = self._offered()
+
     def _other_addresses(self) -> Json:
         return {"live_host": self._live_own.host, "live": self._answering.port}
 
@@ -150,21 +165,9 @@ class LiveDaemon(Daemon):
             self._proved()
         return Answer(body, {"view": self._view.number, "parties": list(self._view.members), "epoch": self.served_key.epoch})
 
-    def _admit(self, asked: Asked) -> None:
-        serving = self._serving
-        if serving is not None and not self._joining:
-            raise _elsewhere(serving)
-        super()._admit(asked)
-
-    def _refuse_waiting(self) -> None:
-        refusal = self._refusal()
-        if refusal is None:
-            self.requests.wait(0)
-        else:
-            self.requests.refuse_all(refusal)
-
     def _refusal(self) -> NotConnected | None:
-        """Why requests are refused now."""
+        if self.lending.lent:
+            return super()._refusal()
         if self._serving is not None and not self._joining:
             return _elsewhere(self._serving)
         trouble = self._trouble()
@@ -263,10 +266,12 @@ class LiveDaemon(Daemon):
             self.requests.refuse_all(self._interrupted("the session of the members ended"))
 
     def _agreed(self) -> View | None:
-        """The next view with this party; None if the daemon was stopped."""
+        """The next view with this party; None if the daemon was stopped, or lends its shares."""
         if self._pool_lost and self._view is not None:
             self._lost_pools.add(self._view.members)
-        while not self._stop.is_set():
+        while not (self._stop.is_set() or self.lending.wanted()):
+            if self._goes_on():
+                return None
             live = self._presence.live()
             self._judge(live)
             trouble = self._trouble()
@@ -291,6 +296,11 @@ class LiveDaemon(Daemon):
             self._stop.wait(STEP)
         return None
 
+    def _goes_on(self) -> bool:
+        """Goes on with a change of the party's epoch that no job ends. Whether the party is in another epoch than its loaded shares then: it loads those of the new one."""
+        self.lending.stale = self._keeper.step(self.served_key.epoch)
+        return self.lending.stale
+
     def _judge(self, live: dict[int, Statement]) -> None:
         """Notes whether the members of the proposed view served, and takes a view back to which nobody came."""
         if self._proposed is None or self._came_up:
@@ -305,6 +315,8 @@ class LiveDaemon(Daemon):
         self._patience.begin(self._step_at)
         if self._view == self._proposed:
             self._serves()
+        if self._goes_on():
+            raise Lent(f"party {self._me} is in another epoch")
         if not self.audit.writable:
             raise PartyError(f"party {self._me} {self._trouble()}")
         super()._cycle(context, group, pool, running, filling)

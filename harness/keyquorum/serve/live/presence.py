@@ -2,7 +2,7 @@
 
 A party answers anybody who reaches the port. So strangers there learn its number and certificate, whether it serves, with whom and in which view, a digest of its options, and when that changes. None of this is secret,
 but it names the parties that an attacker would have to stop. What strangers cost is bounded: channels, questions of a channel in a second, and the length of a question. The one that asks knows by the certificate whose
-answer it is. A party that does not answer in time, or closes the channel, counts as lost until it answers again. Nothing but the time that a request takes depends on these answers.
+answer it is. Who knows the name of a change of the epoch, 128 random bits, is shown what members signed of it (:mod:`.keeper`). A party that does not answer in time, or closes the channel, counts as lost until it answers again. Nothing but the time that a request takes depends on these answers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError
 from keyquorum.model.plain import json_loads
+from keyquorum.parties.epochs.exchange import MOST_SHOWN
 
 from ..listener import Connections, accept, bounded
 from ..sealed import sealed, sealing
@@ -36,14 +37,16 @@ QUESTION_LIMIT = 1 << 10
 """Bytes of a question."""
 MOST, MOST_OF_SOURCE = 128, 64
 """Channels that a party answers at a time, in all and from one address; fewer where the limit on descriptors is low."""
+CHANGE = "change"
+"""Entry of a question: the name of the change of which the one that asks does not know the end."""
 Place = tuple[str, int]
 
 
 class Answering:
-    """Answers questions until closed. ``say``: what the party does now. ``port``: 0 is any free one."""
+    """Answers questions until closed. ``say``: what the party does now; ``shown``: what it and others signed of a change of its epoch, by the name. ``port``: 0 is any free one."""
 
-    def __init__(self, identity: Path, host: str, port: int, say: Callable[[], Statement]) -> None:
-        self._say, self._closed = say, False
+    def __init__(self, identity: Path, host: str, port: int, say: Callable[[], Statement], shown: Callable[[str], bytes] = lambda name: b"") -> None:
+        self._say, self._shown, self._closed = say, shown, False
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_3
         load_identity(self._context, identity)
@@ -77,10 +80,11 @@ class Answering:
             channel = found
             found.do_handshake()
             sealed(found).answer_seal()
-            while not self._closed and receive_message(found, 0, QUIET_SECONDS, head_limit=QUESTION_LIMIT) is not None:
+            while not self._closed and (question := receive_message(found, 0, QUIET_SECONDS, head_limit=QUESTION_LIMIT)) is not None:
                 time.sleep(ANSWER_SECONDS)
                 found.settimeout(QUIET_SECONDS)
-                send_message(found, self._say().to_json())
+                name = question[0].get(CHANGE)
+                send_message(found, self._say().to_json(), self._shown(name) if isinstance(name, str) else b"")
         except (OSError, ConnectionError, KeyQuorumError):
             pass  # whoever asked is gone, or sent something else
         finally:
@@ -89,10 +93,15 @@ class Answering:
 
 
 class Presence:
-    """What the other parties said last. Thread-safe. ``places``: addresses at which all parties answer, in their order, read anew before each connection; an entry is None while it is not known."""
+    """What the other parties said last. Thread-safe. ``places``: addresses at which all parties answer, in their order, read anew before each connection; an entry is None while it is not known.
+    ``change``: the name of a change of which the party wants to hear, or nothing; ``hear`` gets the number of a party, and what that shows."""
 
-    def __init__(self, committee: Committee, party: int, places: Callable[[], Sequence[Place | None]], needed: int) -> None:
+    def __init__(
+        self, committee: Committee, party: int, places: Callable[[], Sequence[Place | None]], needed: int,
+        change: Callable[[], str] = lambda: "", hear: Callable[[int, str, bytes], None] = lambda party, name, shown: None,
+    ) -> None:  # fmt: skip
         self._committee, self._needed, self._places = committee, needed, places
+        self._change, self._hear = change, hear
         self._context = client_context(committee.identity_path(party))
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._said: dict[int, Statement] = {}
@@ -130,10 +139,13 @@ class Presence:
         channel = connect(self._context, other, *place, self._committee.parties[other].fingerprint, LOST_SECONDS)
         try:
             while not self._stop.is_set():
-                send_message(channel, {})
-                answer = receive_message(channel, 0, LOST_SECONDS)
+                name = self._change()
+                send_message(channel, {CHANGE: name} if name else {})
+                answer = receive_message(channel, MOST_SHOWN if name else 0, LOST_SECONDS)
                 if answer is None:
                     return
+                if answer[1]:
+                    self._hear(other, name, bytes(answer[1]))
                 said = read_statement(answer[0], other, self._committee.size, self._needed)
                 with self._lock:
                     self._said[other] = said

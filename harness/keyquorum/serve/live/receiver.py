@@ -28,7 +28,7 @@ from keyquorum.schemes.base import Decrypted
 from keyquorum.schemes.keys import KeyInfo
 
 from ..client import AGAIN_SECONDS, Receiver, Refused, RefusedUnconnected, checked_summands, exchanged, local_address, raise_moved, refusal_of
-from ..connection import NotConnected, ServedElsewhere
+from ..connection import EpochChanging, NotConnected, ServedElsewhere
 from ..wire import client_context, connect
 from .options import check_live
 
@@ -39,7 +39,7 @@ LIVE_SECONDS = 12.0
 LONGEST_PAUSE = 2.0
 """Longest pause before another try. The first pause is :data:`AGAIN_SECONDS`, each other one twice the one before: members may still serve a try that was given up, which takes items."""
 CONNECT_SECONDS = 2.0
-PASSING = (NotConnected.__name__, ServedElsewhere.__name__, PartyError.__name__, AuditError.__name__)
+PASSING = (NotConnected.__name__, ServedElsewhere.__name__, EpochChanging.__name__, PartyError.__name__, AuditError.__name__)
 """Refusals that another try may not meet. All others are for good."""
 Place = tuple[str, int]
 Sharing = tuple[int, tuple[int, ...], str]
@@ -73,7 +73,7 @@ class _Try:
 
 class LiveReceiver(Receiver):
     """A receiver of messages, of whichever t + 1 parties serve. ``committee``: the whole one; ``places``: addresses of all its parties, in their order (default: those of this host, of parties that
-    serve). ``wait``: seconds for which it asks again, at least :data:`LIVE_SECONDS`."""
+    serve). ``timeout``: seconds of one try; ``wait``: seconds for which it asks again, at least :data:`LIVE_SECONDS`."""
 
     def __init__(self, committee: Committee, identity: Path, places: list[Place] | None = None, timeout: float = 90.0, wait: float = 0.0) -> None:
         self._whole, self._needed = committee, check_live(committee)
@@ -132,7 +132,8 @@ class LiveReceiver(Receiver):
                     if set(found) == set(members):
                         return members, [found[member] for member in members]
                     latest = min(latest, time.monotonic() + TRY_SECONDS)
-                if max((len(found) for found in answers.values()), default=0) + len(pending) < self._needed:
+                # An answer names all members of its view. Where one of them answers no more, parties that have not answered are of no use to it.
+                if len(pending) < self._needed and not any(set(members) <= found.keys() | pending for (_, members, _), found in answers.items()):
                     raise_moved(self._whole, errors)
                     for error in errors:
                         if isinstance(error, Refused) and not isinstance(error, _Passing):
