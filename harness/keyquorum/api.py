@@ -48,7 +48,7 @@ from keyquorum.fhe.seal import OPERATIONS
 from keyquorum.fhe.values import Numbers
 from keyquorum.in_process import decrypt_in_process, in_process_committee, keygen_in_process
 from keyquorum.model.arguments import checked
-from keyquorum.model.bridge import ACCEPTED, bridge_job
+from keyquorum.model.bridge import ACCEPTED, KEPT, bridge_job
 from keyquorum.model.committee import Committee, CommitteeShape, Party, check_name, require_embedded, write_atomically
 from keyquorum.model.errors import (
     ApprovalError,
@@ -409,13 +409,20 @@ class ReshareResult:
 
 
 @checked
-def reshare_job(old: Committee | PathLike, new: Committee | PathLike, dealers: Sequence[int] | None = None, accept_origin: str | None = None) -> Json:
+def reshare_job(
+    old: Committee | PathLike,
+    new: Committee | PathLike,
+    dealers: Sequence[int] | None = None,
+    accept_origin: str | None = None,
+    keep_old: bool = False,
+) -> Json:
     """The job of :func:`reshare` as plain data. Old members that take part start it with the folder of their committee, and new ones with theirs."""
     between = bridge(as_committee(old), as_committee(new), dealers)
     check_origin(*between.sides, accept_origin)
     warn_all(origin_weaknesses(*between.sides, accept_origin))
     accepted = {} if accept_origin is None else {ACCEPTED: accept_origin}
-    return {"kind": "reshare", **bridge_job(*between.sides, between.numbers), **accepted}
+    kept = {KEPT: True} if keep_old else {}
+    return {"kind": "reshare", **bridge_job(*between.sides, between.numbers), **accepted, **kept}
 
 
 @checked
@@ -426,17 +433,19 @@ def reshare(
     progress: Progress | None = None,
     io_timeout: float = 120.0,
     accept_origin: str | None = None,
+    keep_old: bool = False,
 ) -> ReshareResult:
     """Passes all keys of a committee on to a new one without any, which may have another protocol and other members (:func:`init` with ``after``), among all parties of this host, each a process of its own,
     over TLS. Keys, public files and ciphertexts stay as they are, and no secret is rebuilt anywhere. The old members erase their shares. ``dealers``: the old members that take part, by default all; absent ones keep
     their old shares. Where parties of one of the committees may be malicious, the new ones check that their shares are of the old ones' secrets, and all old members of such a committee take part. ``accept_origin``:
     ``"semi-honest"`` to pass keys of a committee whose parties follow the protocol on to one for malicious parties, which cannot promise more for them; ``"burned"``
-    to pass keys of a committee with a burned MAC key on without its MACs, as if its parties followed the protocol.
+    to pass keys of a committee with a burned MAC key on without its MACs, as if its parties followed the protocol. ``keep_old``: the old members keep their shares and go on, and the new committee is a standby: the keys fall if either
+    does, and each may use half of what their policies and tests leave.
 
     Warns with SecurityWarning where the new committee promises less. Raises ParameterError for keys that the new committee cannot hold, too few dealers, and an origin that is not accepted; CommitteeError for committees that share an identity or an address;
     KeyFileError where there is no key, or the new committee has one; EpochError where a change is unfinished, and where the check fails: the old committee goes on then."""
     between = bridge(as_committee(old), as_committee(new), dealers)
-    job = reshare_job(*between.sides, between.numbers, accept_origin)
+    job = reshare_job(*between.sides, between.numbers, accept_origin, keep_old)
     results = run_processes(between, job, progress, io_timeout=io_timeout)
     first = results[0]
     return ReshareResult(first["epoch"], first["name"], first["keys"], first["bytes_erased"], [RunReport.from_json(r["report"]) for r in results])

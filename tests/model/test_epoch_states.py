@@ -83,6 +83,8 @@ DESTROYED = Case((2, 3), (0, 1), (0, 1), False, (2, 1), destroyed=True)
 TWO_LOST = Case(FIVE, FIVE, (0, 1), False, (3, 3), voted=(1, 2, 3, 4))
 ABSENT_LOST, ABSENT_AWAY = (replace(case, absent=(3,)) for case in (SAME_LOST, SAME_AWAY))
 TWO_ABSENT = replace(SAME_AWAY, absent=(3, 4))
+STANDBY_LOST, STANDBY_AWAY = Case((), SAME, (0,), False, (0, 2)), Case((), SAME, (0,), True, (0, 2))
+"""The old members keep their shares, and take no part."""
 CASES = {
     "same members, one lost": (SAME_LOST, 508),
     "same members, one away": (SAME_AWAY, 1097),
@@ -93,6 +95,8 @@ CASES = {
     "same members and an absent one, one away": (ABSENT_AWAY, 1545),
     "same members and two absent ones, one away": (TWO_ABSENT, 2217),
     "five, one lost before its vote, and then another": (TWO_LOST, 2776),
+    "a standby, one lost": (STANDBY_LOST, 428),
+    "a standby, one away": (STANDBY_AWAY, 893),
 }
 """With the number of states."""
 

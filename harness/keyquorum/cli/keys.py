@@ -221,31 +221,39 @@ def reshare(
             show_default=False,
         ),
     ] = None,
+    keep_old: Annotated[
+        bool,
+        typer.Option("--keep-old", help="The old members keep their shares and go on; the new committee is a standby. The keys fall if either does."),
+    ] = False,
     job: JobFile = None,
 ) -> None:
     """Pass all keys of a committee on to a new one, which may have another protocol and other members. Keys, public files and ciphertexts stay; no secret is rebuilt anywhere.
 
     The old members erase their shares, and refuse to use the keys from then on. Where parties may be malicious, the new members check what they get, and all old members take part. On several hosts start keyquorum party with the job at each old member, with its folder
     and number there and --to NEW, or the digest of NEW; and at each new one, with its folder and number there and --from OLD, or the digest of OLD. Messages count the parties of both: old members first.
+    With --keep-old nothing is erased, and each committee may use half of what policies and tests of the keys leave; keys of PRFs are refused.
     """
     chosen = None if dealers is None else parse_numbers(dealers)
     if job is not None:
         digests = {"from": api.as_committee(folder).digest.hex(), "to": api.as_committee(new).digest.hex()}
-        hand_over(job, api.reshare_job(folder, new, chosen, accept_origin), digests)
+        hand_over(job, api.reshare_job(folder, new, chosen, accept_origin, keep_old), digests)
         for members, option, other in (("old", "to", new), ("new", "from", folder)):
             said = f"--{option} {digests[option]}, the digest of {other}"
             console.print(f"at {members} members add {said}: tell it to them over a channel that you trust, not with the job", markup=False)
         if accept_origin is not None:
             console.print(f"at all members whose operators agree add --accept-origin {accept_origin}", markup=False)
+        if keep_old:
+            console.print("at all members whose operators agree add --keep-old", markup=False)
         return
     with progress_bars() as report:
-        result = api.reshare(folder, new, chosen, report, accept_origin=accept_origin)
+        result = api.reshare(folder, new, chosen, report, accept_origin=accept_origin, keep_old=keep_old)
     print_reports(result.reports)
-    console.print(
-        f"epoch {result.epoch} ({result.name}): {new} has {', '.join(result.keys)}; {result.bytes_erased:,} bytes of old shares erased at each old member",
-        markup=False,
-    )
-    console.print("t + 1 backups of one epoch are the key: destroy those of before", markup=False)
+    said = f"epoch {result.epoch} ({result.name}): {new} has {', '.join(result.keys)}"
+    if keep_old:
+        console.print(f"{said} as well; {folder} keeps its shares: the keys fall if either committee does", markup=False)
+    else:
+        console.print(f"{said}; {result.bytes_erased:,} bytes of old shares erased at each old member", markup=False)
+        console.print("t + 1 backups of one epoch are the key: destroy those of before", markup=False)
     emit({"epoch": result.epoch, "name": result.name, "keys": result.keys, "bytes_erased": result.bytes_erased, "costs": costs(result.reports)})
 
 

@@ -111,6 +111,9 @@ def party(
         str | None,
         typer.Option(help="reshare: the weaker origin of the keys that you accept, if the job does: semi-honest, or burned.", show_default=False),
     ] = None,
+    keep_old: Annotated[
+        bool, typer.Option("--keep-old", help="reshare: you agree that the old committee keeps its shares, if the job says so.")
+    ] = False,
     mp_spdz: MpSpdzFolder = None,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 120.0,
@@ -136,7 +139,9 @@ def party(
         with ends_at_interrupt(f"party {index} was interrupted; keys made before are untouched"), progress_bars() as report:
             waiting = waiting_lines(runs(committee, chosen))
             timeouts = (connect_timeout, io_timeout)
-            result = run_party(folder, index, chosen, report, *timeouts, waiting=waiting, failed=failed, to=to, old=old, accepted=accept_origin)
+            result = run_party(
+                folder, index, chosen, report, *timeouts, waiting=waiting, failed=failed, to=to, old=old, accepted=accept_origin, keep_old=keep_old
+            )
     except (KeyQuorumError, EngineError) as error:
         if not said:
             raise

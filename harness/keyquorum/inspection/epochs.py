@@ -36,11 +36,14 @@ def _record(candidate: Candidate) -> Report:
         f"record of the change to epoch {record.number}, {record.name}, after {record.previous or 'key generation'}",
         f"from {record.old['protocol']} of {len(record.old['parties'])} to {record.new['protocol']} of {len(record.new['parties'])}: {len(record.keys)} keys",
         *(f"keys were {'passed on to' if number else 'made by'} {text}" for number, text in enumerate(record.origin)),
+        *([f"{record.old['name']} keeps its shares: {record.new['name']} is a standby, and the keys fall if either does"] if record.kept else []),
         *(f"checked: {text}" for text in record.checks),
         *(f"key {name}: correct: assumed, unless keyquorum epoch prove has tested its shares since" for name in _assumed(record)),
         f"sha256, which votes sign: {record.digest}",
     ]
-    return Report(lines, details={"epoch": record.name, "number": record.number, "digest": record.digest, "origin": list(record.origin)})
+    return Report(
+        lines, details={"epoch": record.name, "number": record.number, "digest": record.digest, "origin": list(record.origin), "kept": record.kept}
+    )
 
 
 def _votes(candidate: Candidate) -> Report:

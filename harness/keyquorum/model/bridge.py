@@ -13,8 +13,8 @@ from .errors import CommitteeError, ParameterError
 from .plain import Json, is_count, is_hex
 from .subset import SUBSET_PROTOCOL
 
-OLD, NEW, DEALERS, ACCEPTED = "old", "new", "dealers", "accept_origin"
-"""Fields of a job between two committees: the files of both, the members of the old one that take part, and what operators accept of the old one."""
+OLD, NEW, DEALERS, ACCEPTED, KEPT = "old", "new", "dealers", "accept_origin", "keep_old"
+"""Fields of a job between two committees: the files of both, the members of the old one that take part, what operators accept of the old one, and whether it keeps its shares."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,17 @@ def check_accepted(committee: Committee, job: Json, accepted: str | None) -> Non
     )
 
 
+def check_kept(committee: Committee, job: Json, keep_old: bool) -> None:
+    """Refuses a job between two committees that keeps the old shares, or erases them, where the operator of this party wants the other: a changed job would leave shares, or take them. Raises ParameterError."""
+    if not isinstance(committee, Bridge) or job.get(KEPT, False) == keep_old:
+        return
+    if keep_old:
+        raise ParameterError("--keep-old: by the job the old committee erases its shares: leave it out, or write the job again with it")
+    raise ParameterError(
+        "by the job the old committee keeps its shares, so the keys fall if either does: ask who wrote the job, and give --keep-old if you agree"
+    )
+
+
 def _check_other(committee: Committee, party: int, given: str | Path | None, other: _Other) -> None:
     if not isinstance(committee, Bridge):
         if given is not None:
@@ -214,6 +225,7 @@ def _digest_in(option: str, given: str | Path) -> str:
 __all__ = [
     "ACCEPTED",
     "DEALERS",
+    "KEPT",
     "NEW",
     "OLD",
     "Bridge",
@@ -222,6 +234,7 @@ __all__ = [
     "bridge_of",
     "check_accepted",
     "check_from",
+    "check_kept",
     "check_to",
     "is_bridge_job",
 ]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from keyquorum.model.bridge import ACCEPTED, Bridge
+from keyquorum.model.bridge import ACCEPTED, KEPT, Bridge
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, PartyError, PartyInterrupted
 from keyquorum.model.plain import Json
@@ -145,7 +145,7 @@ def run_processes(
     common = {"job": job, "connect_timeout": connect_timeout, "io_timeout": io_timeout, "packages": PACKAGES}
     if isinstance(of, Bridge):  # the caller has the folders of both committees, so the job is not the only one that names them
         common["old"], common["to"] = (side.digest.hex() for side in of.sides)
-        common["accepted"] = job.get(ACCEPTED)
+        common["accepted"], common["keep_old"] = job.get(ACCEPTED), job.get(KEPT, False)
     workers: list[_Worker] = []
     changed = threading.Event()
     with hold(committee, range(committee.size), job, patience) as locks:

@@ -17,7 +17,7 @@ from keyquorum import _engine
 from keyquorum.backends import check_backend, open_backend
 from keyquorum.fhe.errors import SecurityWarning
 from keyquorum.model.arguments import checked
-from keyquorum.model.bridge import check_accepted, check_from, check_to
+from keyquorum.model.bridge import check_accepted, check_from, check_kept, check_to
 from keyquorum.model.builds import build_entries
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted, describe_os_error
@@ -139,13 +139,14 @@ def run_party(
     to: str | Path | None = None,
     old: str | Path | None = None,
     accepted: str | None = None,
+    keep_old: bool = False,
 ) -> Json:
     """Runs one party of ``job`` and returns its result, with the key ``report`` added. Sends the reason of a failure to the others.
 
     Files, hashes, key, shares and policy are checked before the party connects. ``connect_timeout``: seconds to wait for another job at this party,
     which is named on standard error, and again seconds to wait for the other parties. ``io_timeout``: seconds to wait for a message. ``locked``: the
     process that started this one holds the party's lock. ``to``: of a ``reshare`` job, at old members: the folder of the new committee, or its digest (64 hexadecimal digits); a job for another one is
-    refused before the party connects, see :func:`.check_to`. ``old``: the same at new members, of the old committee (:func:`.check_from`). ``accepted``: the origin that such a job may accept (:func:`.check_accepted`). Raises PartyInterrupted after Ctrl-C.
+    refused before the party connects, see :func:`.check_to`. ``old``: the same at new members, of the old committee (:func:`.check_from`). ``accepted``: the origin that such a job may accept (:func:`.check_accepted`). ``keep_old``: whether such a job may leave the old committee its shares (:func:`.check_kept`). Raises PartyInterrupted after Ctrl-C.
     """
     committee = Committee.load(folder)
     if not 0 <= party < committee.size:
@@ -156,6 +157,7 @@ def run_party(
     check_to(committee, party, to)
     check_from(committee, party, old)
     check_accepted(committee, job, accepted)
+    check_kept(committee, job, keep_old)
     with hold(committee, [] if locked else [party], job, connect_timeout):
         sweep(committee.party_folder(party))
         return _run(committee, party, job, progress, (connect_timeout, io_timeout), waiting, failed)
@@ -251,7 +253,7 @@ def main() -> int:
             add_package(prefix, package)
         result = run_party(
             Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"], failed=failed_once,
-            locked=bool(task.get("locked")), to=task.get("to"), old=task.get("old"), accepted=task.get("accepted"),
+            locked=bool(task.get("locked")), to=task.get("to"), old=task.get("old"), accepted=task.get("accepted"), keep_old=bool(task.get("keep_old")),
         )  # fmt: skip
     except (KeyQuorumError, _engine.EngineError, OSError) as error:
         failed_once(error)

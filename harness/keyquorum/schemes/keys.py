@@ -67,6 +67,11 @@ class KeyInfo(ABC):
         return None
 
     @property
+    def most_counted(self) -> int:
+        """The largest limit of decryptions that are counted; 0: none are."""
+        return 0
+
+    @property
     def shape(self) -> CommitteeShape:
         """Protocol, size and threshold of the committee that made the key."""
         return CommitteeShape(self.protocol, self.parties, self.threshold)

@@ -23,10 +23,10 @@ from tests.plans.test_refresh import opened
 Done = tuple[Json, RunReport]
 
 
-def reshared(old: Committee, new: Committee, dealers: Sequence[int] | None = None, timeout: float = 60.0) -> list[Done]:
+def reshared(old: Committee, new: Committee, dealers: Sequence[int] | None = None, timeout: float = 60.0, keep_old: bool = False) -> list[Done]:
     """Passes all keys on, whatever their origin; the result and the cost at each party, old members first."""
     between = bridge(old, new, dealers)
-    job = api.reshare_job(old, new, dealers, SEMI_HONEST)
+    job = api.reshare_job(old, new, dealers, SEMI_HONEST, keep_old)
     for party in range(between.size):
         check_alone(between, party, job)
 

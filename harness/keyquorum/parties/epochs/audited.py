@@ -171,6 +171,7 @@ def _state(committee: Committee, party: int, entry: Json) -> Json:
             "epoch_number": record.number, "record": record.digest, "from": record.old["digest"], "to": record.new["digest"],
             "keys": {name: held["key_id"] for name, held in record.keys.items()}, "dealers": _numbers(record.dealers), "checks": list(record.checks),
             **({"absent": _numbers(record.absent)} if record.absent else {}),
+            **({"kept": True} if record.kept else {}),
         }  # fmt: skip
     if said.get("lost"):
         found["lost"] = said["lost"]

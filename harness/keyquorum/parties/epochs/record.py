@@ -73,6 +73,10 @@ def checked_keys(data: Json) -> Json:
     return dict(data)
 
 
+STANDBYS = "standbys"
+"""Folder of a party with the records of changes in which its committee kept its keys."""
+
+
 def read_epoch(party_folder: Path) -> Epoch:
     """The epoch of a party. Raises EpochError for a damaged file, and for one that is missing after a commit: the shares of epoch 0 are old then."""
     path = party_folder / EPOCH_FILE
@@ -185,6 +189,19 @@ def origin_of(committee: Committee, party_folder: Path) -> tuple[str, ...]:
     return before or (origin_text(committee),)
 
 
+def standbys(party_folder: Path) -> list[Record]:
+    """Records of changes in which this party's committee passed its keys on and kept them: the new committees may hold them as well. Raises EpochError for a damaged one."""
+    return [Record.parse(path.read_bytes(), str(path)) for path in sorted((party_folder / STANDBYS).glob("*.json"))]
+
+
+def note_standby(party_folder: Path, record: Record) -> None:
+    """Keeps the record of such a change, before a new member may vote: whether it succeeded is not this committee's matter."""
+    folder = party_folder / STANDBYS
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(party_folder)
+    write_atomically(folder / f"{record.name}.json", record.data)
+
+
 def _check_committee(data: Json) -> None:
     proper = isinstance(data["name"], str) and isinstance(data["protocol"], str) and is_count(data["threshold"], 1) and is_hex(data["digest"], 64)
     parties = data["parties"]
@@ -208,7 +225,8 @@ class Record:
 
     ``previous``: name of the epoch before, empty for epoch 0; ``old``, ``new``: the committees (:func:`committee_json`); ``keys``: of each key how it is held afterwards; ``counts``: from where the new
     members go on, by ``KEY/WHAT``; ``dealers``: members of the old committee that passed shares on; ``checks``: what was verified; ``origin``: every committee so far (:func:`origin_text`);
-    ``absent``: numbers of members of a refreshed committee that took no part, and have no shares afterwards; the record has the entry only if there are any."""
+    ``absent``: numbers of members of a refreshed committee that took no part, and have no shares afterwards; ``kept``: the old committee keeps its shares and goes on in its epoch, and takes no part in the change: the new
+    one is a standby, and the keys fall if either does. The record has these two entries only where they say something."""
 
     name: str
     number: int
@@ -221,13 +239,14 @@ class Record:
     checks: tuple[str, ...] = ()
     origin: tuple[str, ...] = ()
     absent: tuple[int, ...] = ()
+    kept: bool = False
 
     @property
     def roles(self) -> Roles:
         """Participants by fingerprint."""
         away = frozenset(self.new["parties"][number] for number in self.absent)
         old, new = (frozenset(side["parties"]) - away for side in (self.old, self.new))
-        return Roles(old, new, (self.old["threshold"], self.new["threshold"]), away)
+        return Roles(frozenset() if self.kept else old, new, (self.old["threshold"], self.new["threshold"]), away)
 
     @property
     def voters(self) -> list[Who]:
@@ -241,6 +260,7 @@ class Record:
             "format": FORMAT, "epoch": self.name, "number": self.number, "previous": self.previous, "from": self.old, "to": self.new, "keys": dict(self.keys),
             "counts": dict(self.counts), "dealers": list(self.dealers), "checks": list(self.checks), "origin": list(self.origin),
             **({"absent": list(self.absent)} if self.absent else {}),
+            **({"kept": True} if self.kept else {}),
         }  # fmt: skip
         return json.dumps(said, indent=1, sort_keys=True).encode() + b"\n"
 
@@ -261,7 +281,7 @@ class Record:
             said = json_loads(data)
             record = Record(
                 said["epoch"], said["number"], said["previous"], said["from"], said["to"], checked_keys(said["keys"]), said["counts"],
-                tuple(said["dealers"]), tuple(said["checks"]), tuple(said["origin"]), tuple(said.get("absent", ())),
+                tuple(said["dealers"]), tuple(said["checks"]), tuple(said["origin"]), tuple(said.get("absent", ())), said.get("kept", False) is True,
             )  # fmt: skip
             proper = is_hex(record.name, NAME_DIGITS) and is_count(record.number, 1) and said["format"] == FORMAT
             proper = proper and (is_hex(record.previous, NAME_DIGITS) if record.number > 1 else record.previous == "")

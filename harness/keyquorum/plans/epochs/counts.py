@@ -9,9 +9,10 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import PolicyError
 from keyquorum.model.plain import Json, is_count
 from keyquorum.model.subset import decrypts_apart
-from keyquorum.plans.epochs.prove import proofs_run, set_proofs
-from keyquorum.plans.noise_check import failed_checks, set_failed_checks
+from keyquorum.plans.epochs.prove import proofs_run, set_proofs, shown_to_fit
+from keyquorum.plans.noise_check import MOST_FAILED, failed_checks, set_failed_checks
 from keyquorum.schemes import scheme_of
+from keyquorum.schemes.base import FIT_RUNS, Scheme
 from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
 from keyquorum.schemes.keys import KeyInfo
 
@@ -41,6 +42,29 @@ def start_counts(folder: Path, info: KeyInfo, counts: Mapping[str, int], recent:
     if counts[PROOFS]:
         set_proofs(folder, info, counts[PROOFS])
     scheme_of(info).start(folder, info, counts[EVALUATIONS], recent)
+
+
+def split(info: KeyInfo, counts: Counts) -> tuple[Counts, Counts]:
+    """Counts from which two committees go on that both hold a key: the one that has it now, and its standby. Each may use half of what is left, so both together no more than one alone. Raises PolicyError for keys of
+    pseudorandom functions: their limits are decided by each party, and hold in one committee."""
+    if not isinstance(scheme_of(info), Scheme):
+        raise PolicyError(
+            f"key {info.key_id} is one of a PRF: a second committee would count its evaluations apart, so limits would hold twice: leave out --keep-old, or keep this key in a committee of its own"
+        )
+    limits = {DECRYPTIONS: info.most_counted, REFUSALS: MOST_FAILED, **({PROOFS: FIT_RUNS} if info.counted else {})}
+    here, there = dict(counts), dict(counts)
+    for what, most in limits.items():
+        given = max(0, most - counts[what]) // 2
+        here[what], there[what] = counts[what] + given, max(counts[what], most - given)
+    return here, there
+
+
+def claim_split(folder: Path, info: KeyInfo, counts: Counts) -> None:
+    """Writes the counts of a party whose committee keeps a key and gave the rest of them away."""
+    if info.counted:
+        set_count(folder, info, counts[DECRYPTIONS])
+        set_proofs(folder, info, counts[PROOFS], shown_to_fit(folder, info))
+    set_failed_checks(folder, info, counts[REFUSALS])
 
 
 def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object]) -> Counts:
@@ -118,4 +142,4 @@ def _check_same(committee: Committee, info: KeyInfo, parsed: Mapping[int, Mappin
             )
 
 
-__all__ = ["Counts", "agreed_counts", "agreed_recent", "counts_of", "recent_of", "start_counts"]
+__all__ = ["Counts", "agreed_counts", "agreed_recent", "claim_split", "counts_of", "recent_of", "split", "start_counts"]

@@ -15,6 +15,7 @@ from keyquorum.parties.epochs.audited import unaudited
 from keyquorum.parties.epochs.erasure import is_another_key, unerased
 from keyquorum.parties.epochs.exchange import hear_all, show_all
 from keyquorum.parties.epochs.lines import read_journal
+from keyquorum.parties.epochs.record import standbys
 from keyquorum.plans.epochs.alone import orders_alone
 from keyquorum.plans.epochs.origins import origin_lines
 from keyquorum.plans.pools import drop_pools, old_pools
@@ -34,7 +35,7 @@ def status(committee: Committee, party: int) -> Json:
     """The epoch of a party of this host: ``number``, ``epoch``, ``keys`` (of every key the epoch's name, empty where key generation left it), ``unfinished`` (None, or stage and what is missing),
     ``unerased`` (files with shares of other epochs, and ages in seconds), ``old_pools`` (folders of pools of other epochs), ``backups_before`` (when this party had erased the shares of the epoch
     before: backups of before hold them, and must be gone; empty until then), ``moved_to`` (the committee to which the keys were passed on; empty if they are here), ``missing`` (numbers of parties that were absent when this epoch was made, and have no shares), ``went_back`` (epochs from which it went back, and to which it may come forward), ``contradictions`` (a line for each
-    party that signed what excludes each other). Raises EpochError."""
+    party that signed what excludes each other), ``standbys`` (committees that may hold the keys as well: ``committee``, ``digest``, ``epoch``). Raises EpochError."""
     folder = committee.party_folder(party)
     here, changes = read_epoch(folder), Change.recent(committee, party)
     unfinished = None
@@ -56,6 +57,7 @@ def status(committee: Committee, party: int) -> Json:
         "backups_before": erased[-1] if erased else "", "moved_to": _moved_to(committee, folder, here), "missing": list(here.missing),
         "went_back": [change.record.name for change in changes if change.standing.stage == Stage.GONE_BACK and not change.settled],
         "contradictions": [line for change in changes for line in change.contradictions()],
+        "standbys": [{"committee": each.new["name"], "digest": each.new["digest"], "epoch": each.name} for each in standbys(folder)],
     }  # fmt: skip
 
 
@@ -72,6 +74,8 @@ def status_lines(found: Json) -> Iterator[str]:
         yield f"{who}: moved: the committee {found['moved_to']} holds the keys since"
     for name, sharing in found["keys"].items() if not found["moved_to"] else ():
         yield f"{who}: key {name}: " + (f"shares of epoch {sharing}" if sharing else "shares as key generation left them")
+    for each in found["standbys"]:
+        yield f"{who}: STANDBY: the committee {each['committee']} ({each['digest'][:16]}) may hold the keys as well, from epoch {each['epoch']}: they fall if either does"
     if found["unfinished"] is not None:
         change = found["unfinished"]
         missing = ", ".join(change["votes_missing"]) or "none"
@@ -233,7 +237,8 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
             continue
         first, *rest = status_lines(found)
         yield Finding(True, first)
-        yield from (Finding(True, line) for line in (*(line for line in rest if "moved:" in line), *origin_lines(committee, party)))
+        good = [line for line in rest if "moved:" in line or "STANDBY" in line]
+        yield from (Finding(True, line) for line in (*good, *origin_lines(committee, party)))
         yield from (
             Finding(False, line) for line in rest if any(word in line for word in ("UNFINISHED", "ABSENT", "WENT BACK", "NOT ERASED", "CORRUPT"))
         )

@@ -29,6 +29,9 @@ BURNED = "burned"
 BURNED_ORIGIN = f"passed on without MACs, as a MAC key was burned, which makes it {SEMI_HONEST}"
 """What the origin says of such a committee."""
 
+KEPT_ORIGIN = "a committee that keeps its shares, "
+"""Begins what the origin says of one that has a standby."""
+
 
 def check_origin(old: Committee, new: Committee, accepted: str | None) -> None:
     """Refuses to pass keys of a committee whose parties follow the protocol on to one for malicious parties, unless this is ``accepted``: nothing can show there that they are right, or that nobody knows them. Raises ParameterError."""
@@ -121,6 +124,7 @@ def require_correct(committee: Committee, party: int, key: str, accepted: bool) 
 __all__ = [
     "BURNED",
     "BURNED_ORIGIN",
+    "KEPT_ORIGIN",
     "SEMI_HONEST",
     "assumed_keys",
     "check_origin",

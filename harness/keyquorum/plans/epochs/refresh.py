@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from math import comb
@@ -208,10 +208,10 @@ def check_stored(new: Holding, folder: Path, party: int) -> None:
         OriginFile(folder, index, header).check()
 
 
-def finish(context: PartyContext, change: Change) -> None:
+def finish(context: PartyContext, change: Change, among: Iterable[int] | None = None) -> None:
     """Exchanges statements twice: after the first time every party has all votes and commits, after the second it knows that all have committed. Raises EpochError after all others were heard: a party that is
-    silent, or shows statements that are not of this change, does not keep honest ones unheard."""
-    errors, others = list[Exception](), [party for party in range(context.committee.size) if party != context.party]
+    silent, or shows statements that are not of this change, does not keep honest ones unheard. ``among``: the parties of the session that take part in the change, by default all."""
+    errors, others = list[Exception](), [party for party in (range(context.committee.size) if among is None else among) if party != context.party]
     for _ in range(2):
         shown = change.show()
         for party in others:

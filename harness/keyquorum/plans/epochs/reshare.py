@@ -7,6 +7,9 @@
    (:meth:`.KeyScheme.make_last`). The old members counted this before step 3.
 5. The old members store the record, the new ones vote and commit, and all hear it (:class:`.Change`). Then the old members erase their shares.
 
+*A standby.* Where the old committee keeps its shares (``keep_old``), it takes no part in the change of the new one: it notes the record, gives away half of what its keys may still be used for, and goes on in its epoch. All that before a new
+member may vote.
+
 A new member that fails before its vote refuses, and the old epoch goes on. Sources: Desmedt, Jajodia 1997, for the change of a committee; Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995.
 Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, those of the check, 2 for what is stored, 2 for the statements.
 """
@@ -20,7 +23,7 @@ from dataclasses import replace
 from functools import partial
 
 from keyquorum._engine import Dealer, Dealt, ShareFile, dealers_needed, transfer_rows
-from keyquorum.model.bridge import ACCEPTED, DEALERS, NEW, OLD, Bridge, bridge_between
+from keyquorum.model.bridge import ACCEPTED, DEALERS, KEPT, NEW, OLD, Bridge, bridge_between
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.domains import Domain
@@ -33,15 +36,15 @@ from keyquorum.model.subset import Subset
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
-from keyquorum.parties.epochs.record import origin_of, origin_text
+from keyquorum.parties.epochs.record import note_standby, origin_of, origin_text
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_file, send_files
-from keyquorum.plans.epochs.counts import PROOFS, start_counts
+from keyquorum.plans.epochs.counts import PROOFS, Counts, claim_split, counts_of, split, start_counts
 from keyquorum.plans.epochs.macs import values_of
-from keyquorum.plans.epochs.origins import BURNED, BURNED_ORIGIN, check_origin, made_flags, origin_weaknesses
+from keyquorum.plans.epochs.origins import BURNED, BURNED_ORIGIN, KEPT_ORIGIN, check_origin, made_flags, origin_weaknesses
 from keyquorum.plans.epochs.passage import Passage, passage
-from keyquorum.plans.epochs.prove import count_run, require_left
+from keyquorum.plans.epochs.prove import count_run, proofs_run, require_left
 from keyquorum.plans.epochs.refresh import check_stored, finish, held_keys, settle, wipe_bytes
 from keyquorum.plans.epochs.stated import Stated, agreed, statement
 from keyquorum.plans.epochs.transfer import CHECK, Carried, Transfer, checks_transfer
@@ -92,7 +95,10 @@ def check_reshare(committee: Committee, party: int, job: Json) -> None:
     _check_mac_key(own, number, party in between.olds, job.get(ACCEPTED))
     if party in between.olds:
         check_hold(between.numbers, read_epoch(own.party_folder(number)), "or name other dealers")
-        _check_keys(between, {name: (info, held.to_json()["vectors"]) for name, (info, held) in held_keys(own, number, "pass on").items()})
+        found = held_keys(own, number, "pass on")
+        _check_keys(between, {name: (info, held.to_json()["vectors"]) for name, (info, held) in found.items()})
+        for name, (info, _) in found.items() if job.get(KEPT) else ():
+            split(info, counts_of(own.key_folder(number, name), info))
     with shares_alone(own, [number], "reshare"):
         if party in between.news:
             _check_joins(own, number)
@@ -144,7 +150,7 @@ def _check_joins(new: Committee, number: int) -> None:
         )
 
 
-@party_job("reshare", {OLD: str, NEW: str, DEALERS: list}, check=check_reshare, verified=True, optional={ACCEPTED: str})
+@party_job("reshare", {OLD: str, NEW: str, DEALERS: list}, check=check_reshare, verified=True, optional={ACCEPTED: str, KEPT: bool})
 def reshare_job(context: PartyContext, job: Json) -> Json:
     """The job ``reshare``: passes all keys of the old committee on to the new one. Raises CommitteeError beside a daemon of this party."""
     between = _bridge(context.committee)
@@ -153,13 +159,13 @@ def reshare_job(context: PartyContext, job: Json) -> Json:
     with shares_alone(own, [number], "reshare"):
         if context.party in between.news:
             _check_joins(own, number)
-        return _Run(context, job.get(ACCEPTED) == BURNED).run()
+        return _Run(context, job.get(ACCEPTED) == BURNED, job.get(KEPT, False)).run()
 
 
 class _Run:
-    """One party's part. ``burned``: old members do not use their MACs."""
+    """One party's part. ``burned``: old members do not use their MACs; ``kept``: they keep their shares."""
 
-    def __init__(self, context: PartyContext, burned: bool) -> None:
+    def __init__(self, context: PartyContext, burned: bool, kept: bool) -> None:
         self.context, self.session = context, context.session
         self.between = _bridge(context.committee)
         self.old, self.new = self.between.sides
@@ -170,7 +176,7 @@ class _Run:
         self.passages: dict[str, Passage] = {}
         self.dealer: Dealer | None = None
         self.dealt: Dealt | None = None
-        self.burned = burned
+        self.burned, self.kept = burned, kept
         self.transfer = Transfer(context, self.between, self.dealers, burned) if checks_transfer(self.between) else None
 
     def run(self) -> Json:
@@ -181,6 +187,8 @@ class _Run:
             said = self._exchange()
             infos = {name: parsed(held["info"]) for name, held in sorted(said["keys"].items())}
             stated = agreed(self.between, infos, self._stated(statement(self.old, self.number, infos) if self.is_old else b""), not self.burned)
+            halves = {name: split(infos[name], each.counts) for name, each in stated.items()} if self.kept else {}
+            stated = {name: replace(each, counts=halves[name][1] if self.kept else each.counts) for name, each in stated.items()}
             self.passages = {name: passage(self.between, name, info, said["keys"][name]["holding"]["vectors"]) for name, info in infos.items()}
             stated = {name: self._counted(infos[name], name, found) for name, found in stated.items()}
             record = self._record(said, infos, stated)
@@ -205,7 +213,9 @@ class _Run:
             if change is not None and self.transfer is not None and self.transfer.macs is not None:
                 for name, info in infos.items():
                     self._complete(change, name, info)
-            if change is None:
+            if self.is_old and self.kept:
+                self._goes_on(record, infos, {name: here for name, (here, _) in halves.items()})
+            elif change is None:
                 change = Change.propose(self.own, self.number, record)
             self.session.compare("record on the disk", bytes.fromhex(record.digest))
             reached("reshare/prepared")
@@ -216,14 +226,25 @@ class _Run:
         finally:
             if self.transfer is not None:
                 self.transfer.wipe()
+        if change is None:  # it keeps its shares
+            return {"epoch": record.number, "name": record.name, "keys": sorted(infos), "bytes_erased": 0}
         with self.context.phase("commit"):
             if change.is_new:
                 change.vote()
-            finish(self.context, change)
+            finish(self.context, change, self.between.news if self.kept else None)
             change.check_erasable()
             drop_pools(self.own, self.number, leaves=self.is_old)
             erased = change.erase()
         return {"epoch": record.number, "name": record.name, "keys": sorted(infos), "bytes_erased": erased}
+
+    def _goes_on(self, record: Record, infos: Mapping[str, KeyInfo], counts: Mapping[str, Counts]) -> None:
+        """What an old member that keeps its shares has on its disk before a new one may vote: that there may be a standby, and counts without what that may use."""
+        folder = self.old.party_folder(self.number)
+        note_standby(folder, record)
+        reached("reshare/noted")
+        for name, info in infos.items():
+            claim_split(self.old.key_folder(self.number, name), info, counts[name])
+            reached("reshare/split")
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
@@ -298,10 +319,12 @@ class _Run:
             flags = made_flags(info, said["keys"][key]["holding"], said["origin"], passed, stated[key].correct)
             keys[key] = Holding(info.key_id, *self.new.shape, passed.vectors, flags, number + 1, name, members).to_json()
         flat = {f"{key}/{what}": count for key, found in stated.items() for what, count in found.counts.items() if count}
-        before = [*said["origin"][:-1], f"{said['origin'][-1]}, {BURNED_ORIGIN}"] if self.burned else said["origin"]
-        origin = (*before, origin_text(self.new))
+        *before, last = said["origin"]
+        last = f"{KEPT_ORIGIN if self.kept else ''}{last}{f', {BURNED_ORIGIN}' if self.burned else ''}"
+        origin = (*before, last, origin_text(self.new))
         checks = (CHECK,) if self.transfer is not None else ()
-        return Record(name, number + 1, previous, committee_json(self.old), committee_json(self.new), keys, flat, self.dealers, checks, origin)
+        sides = committee_json(self.old), committee_json(self.new)
+        return Record(name, number + 1, previous, *sides, keys, flat, self.dealers, checks, origin, kept=self.kept)
 
     # -- shares -------------------------------------------------------------------------------------------------------
 
@@ -336,7 +359,8 @@ class _Run:
         folder = self.old.key_folder(self.number, key)
         held, beside = holding_of(folder, info), stated.beside
         if self.passages[key].made:
-            count_run(folder, info, stated.counts[PROOFS])
+            # What a standby may use of it is no matter of this party.
+            count_run(folder, info, proofs_run(folder, info) + 1 if self.kept else stated.counts[PROOFS])
         if self.context.party == 0:
             send_files(self.session, self.between.news, folder, info)
             for name in sorted(beside):

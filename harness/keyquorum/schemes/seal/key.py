@@ -56,6 +56,11 @@ class SealKeyInfo(KeyInfo):
             return self.policy.decryptions
         return most_masked(self.parameters) if rounding in COUNTED else None
 
+    @property
+    def most_counted(self) -> int:
+        """See :class:`.KeyInfo`."""
+        return max(self.most_decryptions(rounding) or 0 for rounding in COUNTED)
+
     @staticmethod
     def from_json(data: Plain) -> SealKeyInfo:
         """Inverse of :meth:`to_json`; checks the parameter set."""
