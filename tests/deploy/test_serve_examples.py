@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import threading
 import urllib.request
 from pathlib import Path
@@ -16,20 +17,25 @@ from typing import Any
 import pytest
 from keyquorum import api
 from keyquorum.cli import app
-from keyquorum.serve.client import make_receiver
+from keyquorum.parties.epochs import read_epoch
+from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
+from keyquorum.serve.client import fetch, make_receiver
 from keyquorum.serve.daemon import Daemon, Own, Service
 from typer.testing import CliRunner
 
+from tests.commands import Forked
+from tests.plans.test_refresh import with_keys
+
 FOLDER = Path(__file__).resolve().parents[2] / "docker" / "serve"
-UNIT = FOLDER / "keyquorum-serve@.service"
+UNIT, REFRESH, TIMER = (FOLDER / name for name in ("keyquorum-serve@.service", "keyquorum-refresh@.service", "keyquorum-refresh@.timer"))
 COMPOSE = FOLDER / "compose.yaml"
 
 
-def unit() -> configparser.ConfigParser:
+def unit(path: Path = UNIT) -> configparser.ConfigParser:
     """The unit; keys may repeat in a file of systemd, here they do but for Environment."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read_string(UNIT.read_text())
+    parser.read_string(path.read_text())
     return parser
 
 
@@ -68,6 +74,60 @@ def test_the_command_starts_a_party(committee: Path, monkeypatch: pytest.MonkeyP
     result = CliRunner().invoke(app, ["serve", str(committee), *words[2:]], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     assert started == [(0, Service("key", keep=20000), (4443, 9464), "0.0.0.0")]
+
+
+def refresh_words() -> list[str]:
+    """What the timer runs, from the name of the program on."""
+    words = shlex.split(unit(REFRESH)["Service"]["ExecStart"].replace("%i", "0"))
+    return words[words.index("keyquorum") + 1 :]
+
+
+def test_a_quarterly_refresh(tmp_path: Path) -> None:
+    """The command of the timer, at all parties while they serve: a new epoch, and they serve in it. The Compose file has the same command."""
+    committee = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    alice, _ = make_receiver(committee, "alice")
+    data = api.encrypt(committee, "key", [1, 0, 3], tmp_path / "x.lwe").path.read_bytes()
+    job = tmp_path / "refresh.json"
+    api.write_job(job, api.refresh_shares_job(committee))
+    (said,) = (line for line in json.loads(COMPOSE.read_text())["x-about"] if "refresh.json" in line)
+    composed = shlex.split(said.partition("exec -T party keyquorum ")[2])
+    words = refresh_words()
+    assert composed[0] == words[0] == "party" and composed[2] == words[2] == "0" and composed[4:] == words[4:]
+    daemons = [Daemon(committee, party, Service("key", keep=16, chunk=16)) for party in range(3)]
+    threads = [threading.Thread(target=daemon.run, daemon=True) for daemon in daemons]
+    for thread in threads:
+        thread.start()
+    try:
+        assert isinstance(fetch(committee, alice, data, wait=60), LweDecrypted)
+        jobs = [
+            Forked([sys.executable, "-m", "keyquorum", "party", str(committee.folder), str(party), str(job), *words[4:]], stdout=subprocess.DEVNULL)
+            for party in range(3)
+        ]
+        assert [each.wait(120) for each in jobs] == [0, 0, 0]
+        assert {read_epoch(committee.party_folder(party)).number for party in range(3)} == {1}
+        found = fetch(committee, alice, data, wait=60)
+        assert isinstance(found, LweDecrypted) and found.messages.tolist() == [1, 0, 3]
+    finally:
+        for daemon, thread in zip(daemons, threads, strict=True):
+            daemon.stop()
+            thread.join(30)
+
+
+def test_the_timer_is_of_all_parties_at_one_time() -> None:
+    """All start at one time, so none is late by a random delay, and none catches up alone. The unit protects shares as that of serving does."""
+    timer, service, serving = unit(TIMER)["Timer"], unit(REFRESH)["Service"], unit()["Service"]
+    assert timer["OnCalendar"].endswith("UTC") and timer["RandomizedDelaySec"] == "0" and timer["Persistent"] == "false"
+    other = {"Type", "EnvironmentFile", "ExecStart", "ExecReload", "Restart", "RestartSec", "TimeoutStopSec", "TimeoutStartSec"}
+    assert {name: value for name, value in service.items() if name not in other} == {n: v for n, v in serving.items() if n not in other}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+def test_systemd_accepts_the_timer(tmp_path: Path) -> None:
+    copies = [tmp_path / "keyquorum-refresh@0.service", tmp_path / "keyquorum-refresh@0.timer"]
+    for copy, source in zip(copies, (REFRESH, TIMER), strict=True):
+        copy.write_text(source.read_text())
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(copy)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and not [line for line in done.stderr.splitlines() if "keyquorum" in line], done.stderr
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")

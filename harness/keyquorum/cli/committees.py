@@ -82,6 +82,7 @@ def init(
 
     On several hosts: run init on each with the same --host list, --name and its own --me, exchange the fingerprints that it
     prints over a channel you trust, and enter them with keyquorum trust.
+    A committee of semi, semi2k, mascot or spdz2k needs all parties for ever: give it a standby (keyquorum reshare --keep-old), or backups.
     """
     if after is None and replace:
         raise CommitteeError("--replace is for --after: name the addresses of all parties with --host")

@@ -69,6 +69,7 @@ def keygen(
 
     The secret key exists as shares only. The public files (public.key, relin.key, galois.key) are stock SEAL; an LWE key has public.lwepk, a TFHE key
     the files *.kqt, a FHEW key the files *.kqf.
+    Where all parties are needed (semi, semi2k, mascot, spdz2k) a lost disk is a lost key, without a backup or a standby: keyquorum reshare --keep-old.
     """
     parameters = api.load_parameters(params)
     given = {

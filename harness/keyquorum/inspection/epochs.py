@@ -11,7 +11,7 @@ from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.parties.epochs import EPOCH_FILE, JOURNAL, RECORDS, Record
 from keyquorum.parties.epochs.audited import MARK, Mark, unaudited
 from keyquorum.parties.epochs.lines import read_journal
-from keyquorum.parties.epochs.record import parse_epoch
+from keyquorum.parties.epochs.record import STANDBYS, parse_epoch
 from keyquorum.parties.epochs.statements import read_votes
 from keyquorum.plans.epochs.origins import SEMI_HONEST
 from keyquorum.schemes.holding import CORRECT
@@ -80,14 +80,14 @@ def _mark(candidate: Candidate) -> Report:
 
 
 def _is_record(candidate: Candidate) -> bool:
-    return candidate.path.parent.name == RECORDS and re.fullmatch(r"[0-9a-f]{32}\.json", candidate.path.name) is not None
+    return candidate.path.parent.name in (RECORDS, STANDBYS) and re.fullmatch(r"[0-9a-f]{32}\.json", candidate.path.name) is not None
 
 
 KINDS = (
     Kind("epoch of a party", lambda c: c.named(EPOCH_FILE), _epoch, ("parties/epochs/record",)),
     Kind("journal of epochs", lambda c: c.named(JOURNAL), _journal, ("model/journal", "parties/epochs/change", "parties/epochs/restore")),
     Kind("mark of audited epochs", lambda c: c.named(MARK), _mark, ("parties/epochs/audited",)),
-    Kind("record of a change of epoch", _is_record, _record, ("parties/epochs/change", "parties/epochs/restore")),
+    Kind("record of a change of epoch", _is_record, _record, ("parties/epochs/change", "parties/epochs/record", "parties/epochs/restore")),
     Kind(
         "votes for an epoch",
         lambda c: not c.is_folder and c.path.suffix == ".votes",
