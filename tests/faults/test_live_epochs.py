@@ -163,6 +163,7 @@ def ended(committee: Committee) -> set[tuple[str, bool]]:
     return found
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(3600 if LONG else 300)
 def test_the_epoch_changes_while_any_two_of_five_are_killed(tmp_path: Path) -> None:
     """No answer is wrong, each request is answered or refused within :data:`PROMISED`, no item serves twice. Parties that were killed in a change end it by themselves. Prints the counts."""
