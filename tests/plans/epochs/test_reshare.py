@@ -16,6 +16,7 @@ from keyquorum._engine import EngineError
 from keyquorum.fhe.fhew import FHEW_SETS
 from keyquorum.fhe.lwe import TFHE_SETS
 from keyquorum.model.committee import Committee
+from keyquorum.model.domains import Domain
 from keyquorum.model.errors import CommitteeError, KeyFileError, KeyQuorumError, MovedError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import COMMITTEES
@@ -24,7 +25,9 @@ from keyquorum.parties.jobs import check_alone
 from keyquorum.plans.epochs import reshare
 from keyquorum.plans.epochs.carried import keys_said
 from keyquorum.plans.epochs.orders import examine_epochs, status
+from keyquorum.plans.epochs.passage import Passage
 from keyquorum.plans.epochs.reshare import bridge
+from keyquorum.plans.epochs.stated import Stated
 from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes.key_folder import check_made_by, load_held_key, load_key
 from keyquorum.schemes.seal.key import load_seal_key
@@ -156,11 +159,12 @@ def test_all_new_members_get_public_files_at_once(tmp_path: Path, monkeypatch: p
     (folder / "round-keys-1.lwe").write_bytes(bytes(5000))
     monkeypatch.setattr("keyquorum.plans.epochs.carried.PIECE", 1024)
     session = SimpleNamespace(send=lambda party, data: sent.append((party, data)))
-    between, beside = SimpleNamespace(news=range(3, 6)), {"round-keys-1.lwe": (5000, "")}
+    between, stated = SimpleNamespace(news=range(3, 6)), Stated({}, [], {"round-keys-1.lwe": (5000, "")}, False)
+    passages = {"key": Passage(info.secrets, (Domain.parse(info.secrets[0].domain),), made=False)}
     run: Any = SimpleNamespace(
-        old=old, new=old, number=0, context=SimpleNamespace(party=0), dealer=None, session=session, between=between, transfer=None
+        old=old, new=old, number=0, context=SimpleNamespace(party=0), dealer=None, session=session, between=between, transfer=None, passages=passages
     )
-    reshare._Run._deal(run, "key", info, beside)
+    reshare._Run._deal(run, "key", info, stated)
     turns = [sent[i : i + 3] for i in range(0, len(sent), 3)]
     assert all([party for party, _ in turn] == [3, 4, 5] and len({data for _, data in turn}) == 1 for turn in turns)
     files = b"".join((folder / name).read_bytes() for name in sorted(info.files))
