@@ -273,6 +273,12 @@ def test_members_of_a_session_are_said_once_and_properly() -> None:
         with pytest.raises(UsageError, match="make no shares of zero without the others"):
             session.zero_shares("semi", 4)
         session.abort("the test has ended")
+    there = local_sessions(3, 20.0)
+    there[0].set_members([0, 2, 3], 4)
+    with pytest.raises(UsageError, match="members of a committee name the threshold of its sharing"):
+        there[0].engine("mal-shamir", "F_9007199254740881", "nothing", None, None)
+    for session in there:
+        session.abort("the test has ended")
 
 
 def test_the_others_are_served(tmp_path: Path) -> None:
