@@ -106,8 +106,7 @@ def init(
         console.print("  without learning parity with noise")
     for party in committee.parties:
         console.print(f"  party {party.index}  {party.place}  {party.fingerprint or '(fingerprint missing)'}", markup=False)
-    digest = _say_digest(committee) if after is not None else None
-    before = _say_digest(api.as_committee(after)) if after is not None else None
+    digest, before = (None, None) if after is None else (_say_digest(committee), _say_digest(api.as_committee(after)))
     emit({
         "folder": folder, "name": committee.name, "protocol": committee.protocol, "threshold": committee.threshold, "openings": committee.openings, "base_ot": committee.base_ot,
         "lpn": committee.lpn,

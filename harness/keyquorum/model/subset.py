@@ -100,7 +100,7 @@ def decrypts_apart(whole: Committee) -> bool:
 
 def parties_of(committee: Committee, numbers: Sequence[int] | None) -> Committee:
     """The parties of a job: all (None), or these. Of Shamir's sharing for malicious parties those that are named go on with the same protocol while the others are absent; elsewhere :func:`members_of`. Raises ParameterError."""
-    if numbers is None or not committee.verifies_products or not most_absent(committee):
+    if numbers is None or not committee.malicious or not most_absent(committee):
         return members_of(committee, numbers)
     chosen, needed = tuple(sorted(numbers)), 2 * committee.threshold + 1
     if len(set(chosen)) < len(chosen) or not all(0 <= number < committee.size for number in chosen):
@@ -123,7 +123,7 @@ def most_absent(committee: Committee) -> int:
     n, t = committee.size, committee.threshold
     if committee.capabilities.sharing != "Shamir":
         return 0
-    return max(0, min(t, n - 2 * t - 1 if committee.capabilities.verifies_products else n - t - 1))
+    return max(0, min(t, n - 2 * t - 1 if committee.malicious else n - t - 1))
 
 
 def present_of(committee: Committee, absent: Sequence[int]) -> Committee:
