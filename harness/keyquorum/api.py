@@ -360,7 +360,10 @@ def recover_job(
     """The job of :func:`recover` as plain data."""
     whole = as_committee(committee)
     present_of(whole, absent)
-    first, *also = [party] if isinstance(party, int) else sorted(party)
+    lost = [party] if isinstance(party, int) else sorted(party)
+    if not lost:
+        raise ParameterError("no party to recover: name one or more")
+    first, *also = lost
     return {
         "kind": "recover",
         "party": first,

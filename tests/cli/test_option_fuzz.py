@@ -98,6 +98,7 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def no_run(self: daemon.Daemon) -> None:
         self.listener.close()
         self.served_key.close()
+        self.lending.release()
 
     monkeypatch.setattr(daemon.Daemon, "run", no_run)
     monkeypatch.setattr(processes, "_Worker", refuse)

@@ -434,7 +434,7 @@ def test_bfv_is_served(tmp_path: Path, protocol: str, parties: int) -> None:
     from keyquorum.schemes import encryption_of
 
     body = encryption_of(info).request_body(info, tmp_path / "c.seal", (tmp_path / "c.seal").read_bytes())
-    with Threads(committee, Service("key", keep=4096, chunk=4096)):
+    with Threads(committee, Service("key", keep=4096, chunk=4096, patience=300.0)):
         result = fetch(committee, identity, body, wait=300.0, info=info)
     (tmp_path / "m.plain").write_bytes(result.plaintext)
     assert np.array_equal(api.decode(folder, "key", tmp_path / "m.plain", len(values)), values)

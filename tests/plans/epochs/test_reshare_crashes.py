@@ -6,6 +6,7 @@ import shutil
 import threading
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from keyquorum import api
@@ -47,8 +48,8 @@ class Deaths:
         self._runs = dict[int, reshare._Run]()
         begin, refuse = reshare._Run.__init__, Change.refuse
 
-        def begun(run: reshare._Run, context: object, burned: bool = False) -> None:
-            begin(run, context, burned)  # type: ignore[arg-type]
+        def begun(run: reshare._Run, *options: Any) -> None:
+            begin(run, *options)
             self._runs[threading.get_ident()] = run
 
         def refused(change: Change) -> None:

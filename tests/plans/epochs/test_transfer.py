@@ -236,8 +236,8 @@ def test_a_dealer_that_gives_two_holders_different_copies(tmp_path: Path, monkey
     """Of the summand without a seed. Without the check the new committee has two keys."""
     old = with_keys(tmp_path, "mal-shamir", 3, ["lwe53-p16"])
     new, truth = api.init_after(tmp_path / "new", old, protocol="mal-rep-field"), secrets_of(old)
-    # Messages of dealer 1 to a new member: seeds, masks, shares.
-    proxy = changes(1, 3, flipped, to=[5])
+    # Messages of dealer 1 to a new member: counts, seeds, masks, shares.
+    proxy = changes(1, 4, flipped, to=[5])
     if ablated:
         monkeypatch.setattr(Transfer, "_judge", lambda *given: None)
         assert not any(isinstance(end, Exception) for end in attacked(old, new, proxy))
@@ -261,7 +261,7 @@ def test_a_dealer_whose_points_are_not_of_one_polynomial(tmp_path: Path, monkeyp
     """To four members of which one may be malicious. Without the check one of them has a share that fits nobody's."""
     old = with_keys(tmp_path, "mal-rep-field", 3, ["lwe53-p16"])
     new = api.init_after(tmp_path / "new", old, protocol="mal-shamir", parties=4)
-    proxy = changes(1, 3, flipped, to=[6])  # messages as above
+    proxy = changes(1, 4, flipped, to=[6])  # messages as above
     if ablated:
         monkeypatch.setattr(Transfer, "_judge", lambda *given: None)
         assert not any(isinstance(end, Exception) for end in attacked(old, new, proxy))
