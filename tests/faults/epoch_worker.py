@@ -1,11 +1,12 @@
-"""A party of a change, or an order about epochs, that kills itself with SIGKILL at a checkpoint. Tests only.
+"""A party of a change, or an order about epochs, that kills itself with SIGKILL at a checkpoint, or whose disk is full from there on. Tests only.
 
-Arguments: a file with one JSON object, which has ``folder``, ``kill`` (NAME@K: when that checkpoint is reached for the K-th time; - for none) and ``passed`` (a file that gets the names of all checkpoints), and ``ablated``: parties commit with any vote, and erase at once. Of a party also ``party`` and ``job``, and of
+Arguments: a file with one JSON object, which has ``folder``, ``kill`` and ``full`` (NAME@K: when that checkpoint is reached for the K-th time; - for none), ``passed`` (a file that gets the names of all checkpoints), and ``ablated``: parties commit with any vote, and erase at once. Of a party also ``party`` and ``job``, and of
 a member that leaves ``to``; of an order ``order`` (``commit``, ``give_up`` or ``erase``), ``files``, ``output`` and ``lost``. Prints the type and text of an error."""
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import warnings
 from collections import Counter
@@ -29,15 +30,19 @@ TINY = TfheParameters(
 """As in tests/schemes/test_tfhe.py, whose imports take longer than a change."""
 
 
-def _log(path: Path) -> None:
-    """Writes NAME@K of each checkpoint that is reached, before the process dies there."""
-    kill, times = checkpoints.hook, Counter[str]()
+def _log(path: Path, full: str) -> None:
+    """Writes NAME@K of each checkpoint that is reached, before the process dies there. From the checkpoint ``full`` on no other file gets any more bytes, as on a full disk."""
+    kill, times, written = checkpoints.hook, Counter[str](), list[str]()
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     file = path.open("a")
 
     def hook(name: str) -> None:
         times[name] += 1
-        file.write(f"{name}@{times[name]}\n")
-        file.flush()
+        written.append(f"{name}@{times[name]}")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        print(written[-1], file=file, flush=True)
+        if full in written:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
         if kill is not None:
             kill(name)
 
@@ -62,7 +67,7 @@ def main() -> int:
         epoch.all_voted = lambda roles, seen: bool(seen.voted)
         epoch.may_erase = lambda roles, seen: True
     die_at(asked["kill"])
-    _log(Path(asked["passed"]))
+    _log(Path(asked["passed"]), asked["full"])
     try:
         if "order" in asked:
             _order(asked)

@@ -1,4 +1,4 @@
-"""The life of committees: refreshes, resharings and recoveries, one after another, with SIGKILL at each checkpoint in turn, in parties and in orders. With KEYQUORUM_LONG=1 1,000 epochs, else a few.
+"""The life of committees: refreshes, resharings and recoveries, one after another, with SIGKILL at each checkpoint in turn, or a disk that is full from there on, in parties and in orders. With KEYQUORUM_LONG=1 1,000 epochs, else a few.
 
 After each change all members are in one epoch, the secrets of all keys are what they were, public files too, and nothing of an old share is below any folder of a party. In the end keys decrypt what was encrypted in the beginning.
 """
@@ -77,6 +77,7 @@ class Life:
     committee: Committee
     epochs: int = 0
     kills: int = 0
+    full: int = 0
     lost: int = 0
     wrong: int = 0
     numbers: Any = field(default_factory=count)
@@ -109,23 +110,27 @@ class Life:
     # -- processes ----------------------------------------------------------------------------------------------------
 
     def processes(self, kind: str, asked: Sequence[Json], kill: bool) -> list[int]:
-        """Runs workers, of which one dies at the next checkpoint if it is to; their exit codes. Those that die know nothing of it before."""
-        points, victim = self.points[kind], -1
+        """Runs workers, of which one dies at the next checkpoint if it is to, or each third time has a full disk; their exit codes. Those that die know nothing of it before."""
+        points, victim, fault = self.points[kind], -1, "kill"
         if kill and points:
-            point = list(points)[self.tried[kind] % len(points)]
+            turn = self.tried[kind]
             self.tried[kind] += 1
+            fault, turn = ("full", turn // 3) if turn % 3 == 2 else ("kill", turn - turn // 3)
+            point = list(points)[turn % len(points)]
             victim = self.random.choice(points[point])
         workers, passed = [], []
         for index, each in enumerate(asked):
             place = self.folder / f"asked-{next(self.numbers)}.json"
             passed.append(place.with_suffix(".passed"))
-            place.write_text(json.dumps({**each, "kill": point if index == victim else "-", "passed": str(passed[-1]), "ablated": self.ablated}))
+            faults = {"kill": "-", "full": "-"} | ({fault: point} if index == victim else {})
+            place.write_text(json.dumps({**each, **faults, "passed": str(passed[-1]), "ablated": self.ablated}))
             workers.append((place, started(ROOT, "tests.faults.epoch_worker", place)))
         ended = [worker.ended(60) for _, worker in workers]
         died = [done.returncode == -signal.SIGKILL for done in ended]
         assert not any(dead for index, dead in enumerate(died) if index != victim), ended
         assert all(done.returncode in (0, 1, -signal.SIGKILL) and "Traceback" not in done.stderr for done in ended), ended
         self.kills += any(died)
+        self.full += victim >= 0 and fault == "full"
         for index, path in enumerate(passed):
             for name in path.read_text().split() if path.exists() else ():
                 if int(name.partition("@")[2]) <= MOST_TIMES and index not in points.setdefault(name, []):
@@ -146,7 +151,7 @@ class Life:
         return self.processes(kind, asked, kill)
 
     def order(self, name: str, committee: Committee, lost: Sequence[int | str] = (), kill: bool = False) -> None:
-        """An order at all parties that are here; again, if the process died."""
+        """An order at all parties that are here; again, if the process died or failed."""
         files = [str(path) for path in self.folder.glob("*.said") if path.stem != committee.folder.name]
         asked: Json = {
             "order": name,
@@ -155,7 +160,7 @@ class Life:
             "output": str(self.folder / f"{committee.folder.name}.said"),
             "lost": list(lost),
         }
-        if self.processes(name, [asked], kill) == [-signal.SIGKILL]:
+        if self.processes(name, [asked], kill) != [0]:
             self.processes(name, [asked], False)
 
     # -- changes ------------------------------------------------------------------------------------------------------
@@ -302,9 +307,9 @@ def test_the_life_of_committees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         lives.append(Life.begin(tmp_path / str(number), world))
     with ThreadPoolExecutor(2) as pool:
         done = list(pool.map(lambda life: life.live(EPOCHS // len(worlds)), lives))
-    said = {name: sum(getattr(life, name) for life in done) for name in ("epochs", "kills", "wrong", "lost")}
+    said = {name: sum(getattr(life, name) for life in done) for name in ("epochs", "kills", "full", "wrong", "lost")}
     print(" ".join(f"{name}={value}" for name, value in said.items()))
-    tried = sum(min(life.tried[kind], len(points)) for life in done for kind, points in life.points.items())
+    tried = sum(min(life.tried[kind] - life.tried[kind] // 3, len(points)) for life in done for kind, points in life.points.items())
     print(f"checkpoints={sum(len(points) for life in done for points in life.points.values())} tried={tried}")
     assert said["epochs"] == EPOCHS and said["wrong"] == 0 and said["lost"] == 0 and said["kills"] >= EPOCHS // 3
 
@@ -314,6 +319,7 @@ def test_without_the_wait_for_all_votes_members_part(tmp_path: Path) -> None:
     """The check of the test: where parties commit before all have voted, one that dies before its vote is left in the epoch whose shares the others erased."""
     life = Life.begin(tmp_path, SHORT[0])
     life.change(0)
-    life.ablated, life.tried["refresh"] = True, list(life.points["refresh"]).index("epoch/stored@1")
+    point = list(life.points["refresh"]).index("epoch/stored@1")
+    life.ablated, life.tried["refresh"] = True, point + point // 2  # each third fault is a full disk
     with pytest.raises(AssertionError):
         life.change(2)

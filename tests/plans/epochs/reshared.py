@@ -18,7 +18,7 @@ from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_key, load_shares
 
-from tests.plans.test_refresh import opened
+from tests.plans.test_refresh import opened, share_bytes
 
 Done = tuple[Json, RunReport]
 
@@ -54,12 +54,6 @@ def secrets_of(committee: Committee, key: str = "key") -> list[list[int]]:
 def _wide(words: np.ndarray) -> np.ndarray:
     low, high = words[:, 0::2].astype(object), words[:, 1::2].astype(object)
     return cast(np.ndarray, low + (high << 64))
-
-
-def share_bytes(committee: Committee) -> list[bytes]:
-    """Bytes of each share file of all keys, without its header."""
-    folders = [path for party in range(committee.size) for path in (committee.party_folder(party) / "keys").iterdir()]
-    return [path.read_bytes()[-200:-32] for folder in folders for path in shares_in(folder).glob("share-*.kqs")]
 
 
 def has_any(folder: Path, shares: Sequence[bytes]) -> bool:
