@@ -36,10 +36,10 @@ from keyquorum.schemes.prf.evaluations import JOURNAL
 from tests.commands import started
 from tests.faults.epoch_worker import TINY
 from tests.long import LONG
-from tests.plans.epochs.reshared import has_any, secrets_of, share_bytes
+from tests.plans.epochs.reshared import has_any, secrets_of
 from tests.plans.epochs.test_prove import TOY, with_scheme
 from tests.plans.epochs.test_recover import lose
-from tests.plans.test_refresh import run
+from tests.plans.test_refresh import run, share_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 EPOCHS = 1000 if LONG else 4

@@ -15,10 +15,10 @@ from keyquorum.parties import PartyContext, RunReport, run_in_process
 from keyquorum.parties.jobs import check_alone, run_job
 from keyquorum.plans.epochs.origins import SEMI_HONEST
 from keyquorum.plans.epochs.reshare import bridge
-from keyquorum.schemes.holding import holding_of, shares_in
+from keyquorum.schemes.holding import holding_of
 from keyquorum.schemes.key_folder import load_key, load_shares
 
-from tests.plans.test_refresh import opened, share_bytes
+from tests.plans.test_refresh import opened
 
 Done = tuple[Json, RunReport]
 

@@ -22,9 +22,9 @@ from keyquorum.schemes.counts import set_count
 from keyquorum.schemes.key_folder import load_key
 
 from tests.fhe.dealer import tiny
-from tests.plans.test_refresh import refreshed, with_keys
+from tests.plans.test_refresh import refreshed, share_bytes, with_keys
 
-from .reshared import reshared, secrets_of, share_bytes
+from .reshared import reshared, secrets_of
 
 
 @pytest.fixture(autouse=True)

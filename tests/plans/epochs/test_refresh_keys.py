@@ -14,10 +14,10 @@ from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes.holding import holding_of
 from keyquorum.schemes.key_folder import load_key
 
-from tests.plans.epochs.reshared import has_any, secrets_of, share_bytes
+from tests.plans.epochs.reshared import has_any, secrets_of
 from tests.plans.epochs.test_prove import with_scheme
 from tests.plans.test_own_primes import created
-from tests.plans.test_refresh import public_files, refreshed, run, words_of
+from tests.plans.test_refresh import public_files, refreshed, run, share_bytes, words_of
 from tests.schemes import test_fhew, test_ghs
 
 BGV, CKKS = created("bgv", 1024, [36, 37], 12289, "none"), with_scheme("ckks")

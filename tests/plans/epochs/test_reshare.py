@@ -35,10 +35,10 @@ from keyquorum.schemes.subset_keys import load_key_as
 
 from tests.commands import command
 from tests.plans.test_own_primes import created
-from tests.plans.test_refresh import public_files, refreshed, run, with_keys
+from tests.plans.test_refresh import public_files, refreshed, run, share_bytes, with_keys
 from tests.schemes import test_fhew, test_tfhe
 
-from .reshared import has_any, reshared, secrets_of, share_bytes
+from .reshared import has_any, reshared, secrets_of
 
 SIZES = {"ring": 3, "rep-field": 3, "shamir": 5, "semi": 3, "semi2k": 2}
 

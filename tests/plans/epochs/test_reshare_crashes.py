@@ -23,9 +23,9 @@ from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes.subset_keys import load_key_as
 
 from tests.parties.epochs.changes import Killed
-from tests.plans.test_refresh import public_files, refreshed, with_keys
+from tests.plans.test_refresh import public_files, refreshed, share_bytes, with_keys
 
-from .reshared import has_any, reshared, secrets_of, share_bytes
+from .reshared import has_any, reshared, secrets_of
 from .test_recover import lose, recovered
 
 POINTS = [

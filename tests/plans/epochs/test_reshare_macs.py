@@ -39,10 +39,10 @@ from keyquorum.sharing.shares import Run, Shares
 
 from tests.plans.epochs.test_transfer import attacked, record_of, states_another
 from tests.plans.test_own_primes import created
-from tests.plans.test_refresh import public_files, with_keys
+from tests.plans.test_refresh import public_files, share_bytes, with_keys
 from tests.schemes import test_tfhe
 
-from .reshared import has_any, reshared, secrets_of, share_bytes
+from .reshared import has_any, reshared, secrets_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::keyquorum.fhe.errors.SecurityWarning")
 CKKS, AES = "ckks-4096-mac", "prf-aes128"

@@ -16,9 +16,9 @@ from keyquorum.parties import worker
 from keyquorum.schemes.key_folder import load_key
 
 from tests.commands import command
-from tests.plans.test_refresh import with_keys
+from tests.plans.test_refresh import share_bytes, with_keys
 
-from .reshared import secrets_of, share_bytes
+from .reshared import secrets_of
 
 
 @pytest.fixture(autouse=True)

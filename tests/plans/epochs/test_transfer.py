@@ -38,10 +38,10 @@ from tests.commands import command
 from tests.plans.corrupted import Ends, Other, ends_of
 from tests.plans.epochs.test_prove import committee_with, proven, with_scheme
 from tests.plans.test_own_primes import created
-from tests.plans.test_refresh import public_files, refreshed, run, with_keys
+from tests.plans.test_refresh import public_files, refreshed, run, share_bytes, with_keys
 from tests.schemes import test_tfhe
 
-from .reshared import has_any, reshared, secrets_of, share_bytes
+from .reshared import has_any, reshared, secrets_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::keyquorum.fhe.errors.SecurityWarning")
 SHAPES = [("ring", 3), ("shamir", 3), ("semi", 2), ("mal-rep-field", 3), ("mal-rep-ring", 3), ("mal-shamir", 3), ("mal-shamir", 5)]
