@@ -200,13 +200,12 @@ highest bit), masked bits of the last AND, and the message under the mask of the
 
 
 def told() -> list[Any]:
-    """Each lie: the first of each shape, and those of the shortest, among three parties, the others among two. With KEYQUORUM_LONG=1 all among both."""
-    found, seen = list[Any](), set[Shape]()
+    """Each lie: those of the shortest shape among three parties, the others among two. With KEYQUORUM_LONG=1 all among both."""
+    found = list[Any]()
     for lie in LIES:
-        among_three = lie[0] == MASK_OPEN or lie[0] not in seen
+        among_three = lie[0] == MASK_OPEN
         marks = [LONG_RUN] if lie[0] == TABLE else []
         found += [pytest.param(*lie, parties, marks=marks) for parties in ((3, 2) if LONG else (3,) if among_three else (2,))]
-        seen.add(lie[0])
     return found
 
 

@@ -35,6 +35,7 @@ from keyquorum.serve.daemon import Daemon
 from keyquorum.serve.kinds import Own, Service
 
 from tests.commands import command
+from tests.long import LONG
 from tests.plans.corrupted import Ends, Other, ends_of
 from tests.plans.epochs.test_prove import committee_with, proven, with_scheme
 from tests.plans.test_own_primes import created
@@ -77,9 +78,10 @@ def walk(shapes: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def test_all_pairs_of_committees(tmp_path: Path) -> None:
-    """One key goes through all 40 pairs: secret and public files stay, no old share is left, and each record says that the transfer was checked."""
-    order = walk(SHAPES)
-    assert len(set(pairwise(order))) == len(order) - 1 == 7 * 7 - 3 * 3
+    """One key goes through all 40 pairs (without KEYQUORUM_LONG=1 through the 24 of five shapes): secret and public files stay, no old share is left, and each record says that the transfer was checked."""
+    shapes = SHAPES if LONG else SHAPES[1:6]
+    order = walk(shapes)
+    assert len(set(pairwise(order))) == len(order) - 1 == len(shapes) ** 2 - sum(not name.startswith("mal-") for name, _ in shapes) ** 2
     old = with_keys(tmp_path, *order[0], ["lwe53-p16"])
     truth, public = secrets_of(old), public_files(old)
     for number, (protocol, parties) in enumerate(order[1:], 1):

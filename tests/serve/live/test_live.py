@@ -201,8 +201,10 @@ def test_a_member_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch, ablate
 
     stuck = threading.Event()
     monkeypatch.setattr(LiveDaemon, "_cycle", hung)
-    live.start(0, 1, 2)
+    live.start(0, 1)
     assert asked(live) == VALUES and set(views(live)) == {"parties 0, 1"}
+    live.start(2)
+    assert until(lambda: 2 in live.running[1][0]._presence.live())
     stuck.set()
     try:
         assert until(lambda: "parties 1, 2" in views(live), 25) != ablated
@@ -236,9 +238,10 @@ def test_a_view_that_breaks_at_once_came_to_nothing(live: Live, monkeypatch: pyt
 
 def test_a_lost_pool_is_lost_to_its_members_alone(live: Live) -> None:
     """Without `--keep` no pool is made anew. Parties whose pool is lost serve with others then, and none of them ends."""
-    live.start(0, 1, 2)
+    live.start(0, 1)
     assert asked(live) == VALUES
     live.stop(0)
+    live.start(2)
     assert asked(live) == VALUES
     assert until(lambda: (live.running[1][0].requests.left or 0) >= 512)
     live.stop(1, 2)
