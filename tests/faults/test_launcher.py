@@ -144,7 +144,7 @@ def test_doctor_finds_folders_that_cannot_be_written(folder: Path, closed: str, 
         return whole(*args, dir=dir, **options)
 
     monkeypatch.setattr("tempfile.TemporaryFile", temporary)
-    result = CliRunner().invoke(app, ["doctor", str(folder)])
+    result = CliRunner().invoke(app, ["doctor", str(folder), "--seconds", "2"])
     fixes = [line for line in result.output.splitlines() if line.startswith("FIX")]
     found, *others = fixes  # the others do not reach it, as it does not listen then
     assert f"party 1: {folder / closed} cannot be written: every job writes there" in found, result.output
