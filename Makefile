@@ -78,7 +78,7 @@ $(VENV)/.tools: pyproject.toml | tools
 	touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	$(MATURIN) develop --release --locked -q
+	$(MATURIN) develop --release --locked -q $(if $(ENGINE_FEATURES),--features $(ENGINE_FEATURES))
 	touch $@
 
 # What tests, reports and documents need besides.
