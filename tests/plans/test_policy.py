@@ -242,7 +242,7 @@ def test_using_up_a_key_blocked(tmp_path: Path, attack: str) -> None:
 
 def test_using_up_a_key_ablated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the bound the same party makes the others write 16 of 16."""
-    monkeypatch.setattr(policy, "agreed_count", lambda counts, threshold, count, info: max(counts))
+    monkeypatch.setattr(policy, "agreed_count", lambda counts, threshold, count, info, noted: max(counts))
     assert claims(tmp_path, COUNTS["too many"][0]) == ([0, 0], [16, 16])
 
 

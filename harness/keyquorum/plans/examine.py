@@ -11,7 +11,7 @@ from keyquorum.model.errors import KeyFileError, KeyQuorumError, MovedError
 from keyquorum.parties.doctor import Finding
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import EXACT
-from keyquorum.schemes.counts import decryptions_used
+from keyquorum.schemes.counts import SPLIT_FILE, decryptions_used
 from keyquorum.schemes.holding import shares_in
 from keyquorum.schemes.key_folder import METADATA, check_made_by, check_public_file, holds_a_key, load_key, load_shares
 from keyquorum.schemes.keys import KeyInfo
@@ -20,7 +20,7 @@ from keyquorum.schemes.subset_shares import SUBSETS, SubsetSharing, check_shares
 from .pool_store import pool_status
 from .pools import pools_folder
 
-PRIVATE = ("*.kqs", "decryptions.json", "approved.json", "noise-checks.json", "proofs.json", SUBSETS)
+PRIVATE = ("*.kqs", "decryptions.json", "approved.json", "noise-checks.json", "proofs.json", SPLIT_FILE, SUBSETS)
 """Files of a key that only its party may read."""
 
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keyquorum.model.committee import write_atomically
 from keyquorum.model.errors import KeyFileError, PolicyError
 from keyquorum.model.needs import require_disk
-from keyquorum.model.plain import json_loads
+from keyquorum.model.plain import is_count, json_loads
 from keyquorum.model.subset import decrypts_apart
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import EXACT
 from keyquorum.schemes.keys import KeyInfo
 
+DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS = "decryptions", "refusals", "proofs", "evaluations"
+"""What is counted of a key."""
 COUNT_BYTES = 8
 """A count on the wire, little endian."""
 TOLERANCE = 2
 """Decryptions by which a count may at least be above what is confirmed: see :func:`agreed_count`."""
+SPLIT_FILE = "split.json"
+"""In the folder of a key: the counts of this committee after it gave the rest away to a standby (:func:`note_split`)."""
 
 
 def decryptions_used(folder: Path, info: KeyInfo) -> int:
@@ -55,6 +59,32 @@ def _write(folder: Path, info: KeyInfo, used: int) -> None:
     write_atomically(folder / "decryptions.json", data.encode(), 0o600)
 
 
+def note_split(folder: Path, info: KeyInfo, counts: Mapping[str, int]) -> None:
+    """Keeps the counts from which this committee goes on beside a standby. All members have them on the disk before the first one counts so (:func:`agreed_count`)."""
+    write_atomically(folder / SPLIT_FILE, (json.dumps({"key_id": info.key_id, "counts": dict(counts)}) + "\n").encode(), 0o600)
+
+
+def noted_split(folder: Path, info: KeyInfo) -> dict[str, int]:
+    """The same as they are on the disk; empty where no standby was made. Raises KeyFileError for a damaged file."""
+    path = folder / SPLIT_FILE
+    if not path.exists():
+        return {}
+    try:
+        data = json_loads(path.read_text())
+        counts = dict(data["counts"])
+        proper = data["key_id"] == info.key_id and all(map(is_count, counts.values()))
+    except (ValueError, KeyError, TypeError):
+        proper = False
+    if not proper:
+        raise KeyFileError(f"{path} is damaged, or of another key: restore it, or copy that of another party")
+    return counts
+
+
+def confirmed(counts: Sequence[int], threshold: int) -> int:
+    """The count that an honest party has, or a higher one: that in place ``threshold`` + 1 from the top. ``threshold``: parties that may be corrupted."""
+    return sorted(counts, reverse=True)[min(threshold, len(counts) - 1)]
+
+
 def _read_count(party: int, data: bytes, info: KeyInfo, limit: int) -> int:
     """The count that a party sent; PolicyError if it is none, or above the ``limit``."""
     used = int.from_bytes(data, "little") if len(data) == COUNT_BYTES else None
@@ -67,15 +97,15 @@ def _read_count(party: int, data: bytes, info: KeyInfo, limit: int) -> int:
     return used
 
 
-def agreed_count(counts: Sequence[int], threshold: int, count: int, info: KeyInfo) -> int:
+def agreed_count(counts: Sequence[int], threshold: int, count: int, info: KeyInfo, noted: int = 0) -> int:
     """The count that all parties go on from: the maximum of the ``counts`` of all parties. ``threshold``: parties that may be corrupted;
-    ``count``: decryptions of this run.
+    ``count``: decryptions of this run; ``noted``: a count that members may have alone (:func:`noted_split`), as a party knows of its own disk, or by :func:`confirmed`.
 
     At least one honest party has a count as high as the one in place ``threshold`` + 1 from the top. A party above that by more than a crash
     explains is named (PolicyError): it could use up the key of all. A crash between two parties' writes sets them apart by the decryptions of
     one run, which is usually the run that is started again: so max(``count``, :data:`TOLERANCE`) is tolerated. Parties below do no harm.
     """
-    known = sorted(counts, reverse=True)[min(threshold, len(counts) - 1)]
+    known = max(noted, confirmed(counts, threshold))
     for party, used in enumerate(counts):
         if used > known + max(count, TOLERANCE):
             raise PolicyError(
@@ -111,7 +141,7 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise PolicyError(f"{folder}: another decryption with this key is under way: try again when it ended") from None
-        mine = decryptions_used(folder, info)
+        mine, noted = decryptions_used(folder, info), noted_split(folder, info).get(DECRYPTIONS, 0)
         require_disk("the count of decryptions", 0, folder)  # a party that cannot count stops all before anyone has counted
         if limit is None:
             limit = info.most_decryptions(EXACT)
@@ -123,7 +153,7 @@ def claim_decryptions(context: PartyContext, folder: Path, info: KeyInfo, count:
         ]
         # Where parties decrypt without the others, counts of absent ones lag behind, or of one that was restored: they follow the protocol, by assumption.
         whole = context.committee.whole
-        used = max(counts) if decrypts_apart(whole) else agreed_count(counts, whole.threshold, count, info)
+        used = max(counts) if decrypts_apart(whole) else agreed_count(counts, whole.threshold, count, info, noted)
         check_left(info, used, count, limit)
         counted = (used + count).to_bytes(COUNT_BYTES, "little")
         context.session.compare("count of decryptions", counted)

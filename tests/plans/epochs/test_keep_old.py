@@ -9,16 +9,16 @@ import pytest
 from keyquorum import api
 from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyQuorumError, ParameterError, PolicyError
-from keyquorum.parties import run_in_process
+from keyquorum.model.errors import KeyFileError, KeyQuorumError, ParameterError, PolicyError
+from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.epochs import Change, read_epoch
 from keyquorum.parties.epochs.record import Record, standbys
 from keyquorum.parties.jobs import run_job
 from keyquorum.parties.worker import run_party
-from keyquorum.plans.epochs import reshare
-from keyquorum.plans.epochs.counts import DECRYPTIONS, PROOFS, REFUSALS, counts_of, split
+from keyquorum.plans.epochs import prove, reshare
+from keyquorum.plans.epochs.counts import counts_of, split
 from keyquorum.plans.epochs.orders import examine_epochs, status
-from keyquorum.schemes.counts import set_count
+from keyquorum.schemes.counts import DECRYPTIONS, PROOFS, REFUSALS, SPLIT_FILE, claim_decryptions, note_split, noted_split, set_count
 from keyquorum.schemes.key_folder import load_key
 
 from tests.fhe.dealer import tiny
@@ -79,6 +79,75 @@ def test_what_is_counted_is_split(tmp_path: Path) -> None:
     for used in range(102):
         mine, theirs = split(info, {**here[0], DECRYPTIONS: used})
         assert max(0, 100 - mine[DECRYPTIONS]) + max(0, 100 - theirs[DECRYPTIONS]) <= max(0, 100 - used)
+
+
+class CutOff(Exception):
+    """A party died."""
+
+
+def counted(committee: Committee) -> None:
+    """A decryption and a test of shares are counted, of all parties."""
+
+    def party(context: PartyContext) -> None:
+        folder = committee.key_folder(context.party, "key")
+        info = load_key(folder)
+        claim_decryptions(context, folder, info, 1)
+        prove._agreed(context, info, prove.proofs_run(folder, info), noted_split(folder, info).get(PROOFS, 0))
+
+    run_in_process(committee, party, timeout=60)
+
+
+@pytest.mark.parametrize(("protocol", "standby"), [("semi", "shamir"), ("mal-rep-field", "rep-field")])
+@pytest.mark.parametrize(("place", "used"), [("note_split", 0), ("note_standby", 0), ("claim_split", 50)])
+def test_one_crash_at_the_split_leaves_the_old_key_usable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, standby: str, place: str, used: int
+) -> None:
+    """Whatever one party alone wrote: nobody counts before all have noted it, and who did not count then knows by its note that the others may. So a decryption and a second try succeed."""
+    old = api.init(tmp_path / "c", 3, protocol, base_ot="curve25519")
+    job = api.keygen_job("key", tiny("ckks"), relin=False, policy=api.FloodPolicy(bits=1, decryptions=100, noise_bits=8))
+    run_in_process(old, lambda context: run_job(context, job), timeout=60)
+    right = getattr(reshare, place)
+
+    def failing(folder: Path, *given: object) -> None:
+        one_alone = folder.is_relative_to(old.party_folder(0))
+        if one_alone == (place != "claim_split"):
+            raise CutOff
+        right(folder, *given)
+
+    monkeypatch.setattr(reshare, place, failing)
+    with pytest.raises((CutOff, KeyQuorumError, EngineError)):
+        reshared(old, api.init_after(tmp_path / "first", old, protocol=standby, parties=3), keep_old=True)
+    monkeypatch.setattr(reshare, place, right)
+    assert [counts(old, party)[DECRYPTIONS] for party in range(3)] == [used, 0, 0]
+    counted(old)
+    assert {counts(old, party)[DECRYPTIONS] for party in range(3)} == {used + 1}
+    new = api.init_after(tmp_path / "standby", old, protocol=standby, parties=3)
+    reshared(old, new, keep_old=True)
+    half = used + 1 + (100 - used - 1) // 2
+    assert {counts(old, party)[DECRYPTIONS] for party in range(3)} == {half} and counts(new)[DECRYPTIONS] >= 100 - half + used
+    counted(old)
+
+
+def test_a_try_right_after_a_crash_at_the_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a decryption in between. What one party alone says counts no more than before."""
+    old = api.init(tmp_path / "c", 3, "semi", base_ot="curve25519")
+    job = api.keygen_job("key", tiny("ckks"), relin=False, policy=api.FloodPolicy(bits=1, decryptions=100, noise_bits=8))
+    run_in_process(old, lambda context: run_job(context, job), timeout=60)
+    folders = [old.key_folder(party, "key") for party in range(3)]
+    info = load_key(folders[0])
+    for folder in folders[:2]:
+        note_split(folder, info, {DECRYPTIONS: 50})
+    set_count(folders[0], info, 50)
+    with pytest.raises((PolicyError, EngineError), match="only 0 are confirmed by another party"):
+        reshared(old, api.init_after(tmp_path / "first", old, protocol="shamir", parties=3), keep_old=True)
+    with pytest.raises((PolicyError, EngineError), match="only 0 are confirmed by another party"):
+        counted(old)
+    note_split(folders[2], info, {DECRYPTIONS: 50})
+    reshared(old, api.init_after(tmp_path / "standby", old, protocol="shamir", parties=3), keep_old=True)
+    assert {counts(old, party)[DECRYPTIONS] for party in range(3)} == {75}
+    (folders[1] / SPLIT_FILE).write_text("{}")
+    with pytest.raises(KeyFileError, match=r"split.json is damaged"):
+        noted_split(folders[1], info)
 
 
 def test_keys_of_prfs_have_no_standby(tmp_path: Path) -> None:

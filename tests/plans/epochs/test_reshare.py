@@ -301,13 +301,13 @@ def test_counts_of_the_old_members(tmp_path: Path) -> None:
     info = load_key(with_keys(tmp_path, "rep-field", 3, ["lwe64-p2"]).key_folder(0, "key"))
     zero = {"decryptions": 0, "refusals": 0, "proofs": 0, "evaluations": 0}
     said: dict[int, object] = {0: zero, 1: {**zero, "decryptions": 100}, 2: zero}
-    assert agreed_counts(committee, info, said)["decryptions"] == 100
+    assert agreed_counts(committee, info, said, {})["decryptions"] == 100
     with pytest.raises(KeyQuorumError, match="party 1 reports 100 decryptions"):
-        agreed_counts(api.in_process_committee(3, "semi"), info, said)
+        agreed_counts(api.in_process_committee(3, "semi"), info, said, {})
     wrong: list[object] = [{**zero, "proofs": -1}, {**zero, "proofs": True}, {}, None, [1]]
     for each in wrong:
         with pytest.raises(KeyQuorumError, match="party 2 sent something that is not counts"):
-            agreed_counts(committee, info, {0: zero, 2: each})
+            agreed_counts(committee, info, {0: zero, 2: each}, {})
 
 
 # -- refusals --------------------------------------------------------------------------------------------------------------

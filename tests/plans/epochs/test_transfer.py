@@ -409,12 +409,12 @@ def test_counts_that_others_do_not_confirm_are_refused(tmp_path: Path) -> None:
     info = load_key(verified.key_folder(0, "key"))
     said = {party: {"decryptions": 0, "refusals": 1, "proofs": 3, "evaluations": 100} for party in range(3)}
     for what, near, far in (("refusals", 3, 4), ("proofs", 5, 6), ("evaluations", 4196, 4197)):
-        assert agreed_counts(verified, info, {**said, 1: {**said[1], what: near}})[what] == near
+        assert agreed_counts(verified, info, {**said, 1: {**said[1], what: near}}, {})[what] == near
         with pytest.raises(
             PolicyError, match=f"party 1 of committee reports {far} {what} of key .*, only {said[0][what]} are confirmed by another party"
         ):
-            agreed_counts(verified, info, {**said, 1: {**said[1], what: far}})
-        assert agreed_counts(honest, info, {**said, 1: {**said[1], what: far}})[what] == far
+            agreed_counts(verified, info, {**said, 1: {**said[1], what: far}}, {})
+        assert agreed_counts(honest, info, {**said, 1: {**said[1], what: far}}, {})[what] == far
 
 
 def files_of(old: Committee, new: Committee, lists: Sequence[Any]) -> Any:

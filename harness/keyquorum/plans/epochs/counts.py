@@ -13,10 +13,9 @@ from keyquorum.plans.epochs.prove import proofs_run, set_proofs, shown_to_fit
 from keyquorum.plans.noise_check import MOST_FAILED, failed_checks, set_failed_checks
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import FIT_RUNS, Scheme
-from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
+from keyquorum.schemes.counts import DECRYPTIONS, EVALUATIONS, PROOFS, REFUSALS, agreed_count, confirmed, decryptions_used, set_count
 from keyquorum.schemes.keys import KeyInfo
 
-DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS = "decryptions", "refusals", "proofs", "evaluations"
 MOST_AHEAD = {REFUSALS: 2, PROOFS: 2, EVALUATIONS: 1 << 12}
 """By how much a count may be above what another party confirms, where parties may be malicious: what a crash between their writes explains."""
 Counts = dict[str, int]
@@ -67,8 +66,8 @@ def claim_split(folder: Path, info: KeyInfo, counts: Counts) -> None:
     set_failed_checks(folder, info, counts[REFUSALS])
 
 
-def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object]) -> Counts:
-    """The counts from which new members go on: the largest ones. ``said``: of members by number, as they sent them. Raises PolicyError for what is no count, and for decryptions that no other member confirms;
+def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object], noted: Mapping[int, Counts]) -> Counts:
+    """The counts from which new members go on: the largest ones. ``said``: of members by number, as they sent them; ``noted``: what they have noted for a standby (:func:`.noted_split`), which explains counts of others. Raises PolicyError for what is no count, and for decryptions that no other member confirms;
     where members may be malicious, for any count that t + 1 of them do not confirm: it could use up the key."""
     for party, counts in said.items():
         proper = isinstance(counts, dict) and counts.keys() == {DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS} and all(map(is_count, counts.values()))
@@ -77,17 +76,21 @@ def agreed_counts(committee: Committee, info: KeyInfo, said: Mapping[int, object
     all_counts: dict[int, Counts] = {party: dict(counts) for party, counts in said.items() if isinstance(counts, dict)}
     found = {what: max(counts[what] for counts in all_counts.values()) for what in (DECRYPTIONS, REFUSALS, PROOFS, EVALUATIONS)}
     if committee.malicious:
-        _check_confirmed(committee, info, all_counts)
+        _check_confirmed(committee, info, all_counts, noted)
     if decrypts_apart(committee):  # counts of absent parties lag behind; those who take part are so many that one was among the last that counted
         return found
     used = [all_counts[party][DECRYPTIONS] if party in all_counts else 0 for party in range(committee.size)]
-    return {**found, DECRYPTIONS: agreed_count(used, committee.threshold, 0, info)}
+    return {**found, DECRYPTIONS: agreed_count(used, committee.threshold, 0, info, _confirmed(committee, all_counts, noted, DECRYPTIONS))}
 
 
-def _check_confirmed(committee: Committee, info: KeyInfo, said: Mapping[int, Counts]) -> None:
+def _confirmed(committee: Committee, said: Mapping[int, Counts], noted: Mapping[int, Counts], what: str) -> int:
+    return confirmed([max(counts[what], noted.get(party, {}).get(what, 0)) for party, counts in said.items()], committee.threshold)
+
+
+def _check_confirmed(committee: Committee, info: KeyInfo, said: Mapping[int, Counts], noted: Mapping[int, Counts]) -> None:
     """Refuses counts that are above the one in place t + 1 from the top by more than :data:`MOST_AHEAD`."""
     for what, ahead in MOST_AHEAD.items():
-        known = sorted((counts[what] for counts in said.values()), reverse=True)[min(committee.threshold, len(said) - 1)]
+        known = _confirmed(committee, said, noted, what)
         for party, counts in said.items():
             if counts[what] > known + ahead:
                 raise PolicyError(

@@ -20,6 +20,7 @@ from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import FIT_RUNS
+from keyquorum.schemes.counts import PROOFS, confirmed, noted_split
 from keyquorum.schemes.holding import check_hold, epoch_of
 from keyquorum.schemes.key_folder import check_made_by, load_key, load_shares
 from keyquorum.schemes.keys import KeyInfo
@@ -59,7 +60,7 @@ def prove_job(context: PartyContext, job: Json) -> Json:
 def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], folder: Path) -> None:
     """Tests shares of all parties, and counts the run before anything is opened; every party calls this, after all compared the key. ``folder``: of the key, with its public files; the shares need not be there yet.
     Raises PolicyError after :data:`.FIT_RUNS` runs, and where counts are too far apart, :class:`.CheckError` if the shares do not fit."""
-    runs = _agreed(context, info, proofs_run(folder, info))
+    runs = _agreed(context, info, proofs_run(folder, info), noted_split(folder, info).get(PROOFS, 0))
     require_left(info, runs)
 
     def counted() -> None:
@@ -80,8 +81,8 @@ def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], f
         audit(context.committee, context.party, "proved", said)
 
 
-def _agreed(context: PartyContext, info: KeyInfo, mine: int) -> int:
-    """The count that all parties go on from, the largest. One that is above what an honest party confirms by more than a crash explains is named, as it could use up all runs. Raises PolicyError."""
+def _agreed(context: PartyContext, info: KeyInfo, mine: int, noted: int) -> int:
+    """The count that all parties go on from, the largest. ``noted``: one that members may have alone (:func:`.noted_split`). One that is above what an honest party confirms by more than a crash explains is named, as it could use up all runs. Raises PolicyError."""
     stated = context.session.all_gather(mine.to_bytes(COUNT_BYTES, "little"))
     for party, said in enumerate(stated):
         if len(said) != COUNT_BYTES:
@@ -89,7 +90,7 @@ def _agreed(context: PartyContext, info: KeyInfo, mine: int) -> int:
                 f"party {party} sent {len(said)} bytes that are no count of tests of shares of key {info.key_id}: run the same version everywhere"
             )
     counts = [int.from_bytes(said, "little") for said in stated]
-    known = sorted(counts, reverse=True)[min(context.committee.threshold, len(counts) - 1)]
+    known = max(noted, confirmed(counts, context.committee.threshold))
     for party, runs in enumerate(counts):
         if runs > known + TOLERANCE:
             raise PolicyError(

@@ -43,7 +43,7 @@ from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, held_keys, w
 from keyquorum.plans.noise_check import failed_checks, set_failed_checks
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.counts import agreed_count, decryptions_used, set_count
+from keyquorum.schemes.counts import DECRYPTIONS, agreed_count, confirmed, decryptions_used, noted_split, set_count
 from keyquorum.schemes.holding import Holding, check_hold, holding_of
 from keyquorum.schemes.key_folder import holds_a_key, load_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
@@ -291,7 +291,7 @@ class _Run:
     def _parsed_counts(self, party: int, data: bytes) -> Json:
         try:
             found = json_loads(data)
-            if not all((used is None or is_count(used)) and is_count(failed) for used, failed in found.values()):
+            if not all((used is None or is_count(used)) and is_count(failed) and is_count(noted) for used, failed, noted in found.values()):
                 raise ValueError("no counts")
         except (ValueError, TypeError, AttributeError):
             raise EpochError(f"party {party} sent something that is no counts: run the same version everywhere") from None
@@ -423,11 +423,13 @@ class _Run:
                 for data in secret:
                     wipe_bytes(data)
 
-    def _count(self, info: KeyInfo, counts: Sequence[int]) -> int:
-        """The count of decryptions from those of the helpers. Where parties decrypt without the others, absent ones lag behind, and the largest count has all decryptions if one helper was among the last that counted. Raises ParameterError where none may be."""
+    def _count(self, info: KeyInfo, counts: Sequence[int], noted: Sequence[int]) -> int:
+        """The count of decryptions from those of the helpers, and what they have noted for a standby. Where parties decrypt without the others, absent ones lag behind, and the largest count has all decryptions if one helper was among the last that counted. Raises ParameterError where none may be."""
         if not decrypts_apart(self.committee):
+            most = dict(zip(self.helpers, map(max, counts, noted), strict=True))
             used = dict(zip(self.helpers, counts, strict=True))
-            return agreed_count([used.get(party, 0) for party in range(self.committee.size)], self.committee.threshold, 0, info)
+            known = confirmed([most.get(party, 0) for party in range(self.committee.size)], self.committee.threshold)
+            return agreed_count([used.get(party, 0) for party in range(self.committee.size)], self.committee.threshold, 0, info, known)
         needed = self.committee.size - counting_parties(self.committee) + 1
         if len(self.helpers) < needed:
             raise ParameterError(
@@ -435,11 +437,11 @@ class _Run:
             )
         return max(counts)
 
-    def _recover(self, recovery: Recovery, key: str, said: Json, counts: Sequence[tuple[int | None, int]]) -> None:
-        """Makes a key's folder from what the helpers send, and moves it to its place. ``counts``: of each helper, of decryptions and of refusals by checks of noise."""
+    def _recover(self, recovery: Recovery, key: str, said: Json, counts: Sequence[tuple[int | None, int, int]]) -> None:
+        """Makes a key's folder from what the helpers send, and moves it to its place. ``counts``: of each helper (:func:`_counts`)."""
         info, party_folder = parsed(said["info"]), self.committee.party_folder(self.party)
         held = _held(self.committee, self.party, key, info)
-        used = self._count(info, [used or 0 for used, _ in counts]) if info.counted else 0
+        used = self._count(info, [used or 0 for used, _, _ in counts], [noted for *_, noted in counts]) if info.counted else 0
         making = party_folder / MAKING / key
         folder = making / secrets.token_hex(8)
         held.folder(folder).mkdir(parents=True, mode=0o700)
@@ -448,7 +450,7 @@ class _Run:
             with self.context.phase("shares"):
                 receive_files(self.session, self._at(self.helpers[0]), folder, info.files, said["sizes"])
                 self._receive_shares(recovery, held, (folder, key), said["origins"])
-            target, failed = self.committee.key_folder(self.party, key), max(failed for _, failed in counts)
+            target, failed = self.committee.key_folder(self.party, key), max(failed for _, failed, _ in counts)
             if holds_a_key(target):  # it was absent, and has all but the shares
                 self._publish_shares(held, folder, target, (used, failed))
                 return
@@ -511,9 +513,12 @@ def _said(committee: Committee, party: int) -> Json:
 
 
 def _counts(committee: Committee, party: int, keys: Json) -> Json:
-    """This party's counts of each key: of decryptions (None for keys whose are not counted), and of refusals by checks of noise."""
+    """This party's counts of each key: of decryptions (None for keys whose are not counted), of refusals by checks of noise, and of decryptions as noted for a standby."""
     places = {name: (committee.key_folder(party, name), parsed(held["info"])) for name, held in keys.items()}
-    return {name: (decryptions_used(folder, info) if info.counted else None, failed_checks(folder, info)) for name, (folder, info) in places.items()}
+    return {
+        name: (decryptions_used(folder, info) if info.counted else None, failed_checks(folder, info), noted_split(folder, info).get(DECRYPTIONS, 0))
+        for name, (folder, info) in places.items()
+    }
 
 
 def _held(committee: Committee, party: int, key: str, info: KeyInfo) -> Holding:

@@ -11,7 +11,7 @@
 member may vote.
 
 A new member that fails before its vote refuses, and the old epoch goes on. Sources: Desmedt, Jajodia 1997, for the change of a committee; Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995.
-Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, those of the check, 2 for what is stored, 2 for the statements.
+Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, those of the check, 2 for what is stored (3 beside a standby), 2 for the statements.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from keyquorum.parties.epochs.record import note_standby, origin_of, origin_text
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_file, send_files
-from keyquorum.plans.epochs.counts import PROOFS, Counts, claim_split, counts_of, split, start_counts
+from keyquorum.plans.epochs.counts import Counts, claim_split, counts_of, split, start_counts
 from keyquorum.plans.epochs.macs import values_of
 from keyquorum.plans.epochs.origins import BURNED, BURNED_ORIGIN, KEPT_ORIGIN, check_origin, made_flags, origin_weaknesses
 from keyquorum.plans.epochs.passage import Passage, passage
@@ -51,6 +51,7 @@ from keyquorum.plans.epochs.transfer import CHECK, Carried, Transfer, checks_tra
 from keyquorum.plans.pools import drop_pools
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import scheme_of
+from keyquorum.schemes.counts import PROOFS, note_split
 from keyquorum.schemes.holding import FLAGS, Holding, check_hold, holding_of
 from keyquorum.schemes.key_folder import load_key, write_info
 from keyquorum.schemes.keys import KeyInfo
@@ -213,8 +214,8 @@ class _Run:
             if change is not None and self.transfer is not None and self.transfer.macs is not None:
                 for name, info in infos.items():
                     self._complete(change, name, info)
-            if self.is_old and self.kept:
-                self._goes_on(record, infos, {name: here for name, (here, _) in halves.items()})
+            if self.kept:
+                self._split(record, infos, {name: here for name, (here, _) in halves.items()})
             elif change is None:
                 change = Change.propose(self.own, self.number, record)
             self.session.compare("record on the disk", bytes.fromhex(record.digest))
@@ -237,12 +238,16 @@ class _Run:
             erased = change.erase()
         return {"epoch": record.number, "name": record.name, "keys": sorted(infos), "bytes_erased": erased}
 
-    def _goes_on(self, record: Record, infos: Mapping[str, KeyInfo], counts: Mapping[str, Counts]) -> None:
-        """What an old member that keeps its shares has on its disk before a new one may vote: that there may be a standby, and counts without what that may use."""
-        folder = self.old.party_folder(self.number)
-        note_standby(folder, record)
-        reached("reshare/noted")
-        for name, info in infos.items():
+    def _split(self, record: Record, infos: Mapping[str, KeyInfo], counts: Mapping[str, Counts]) -> None:
+        """What old members that keep their shares have on their disks before a new one may vote: that there may be a standby, and counts without what that may use. All have noted these before the first one counts so: a crash
+        sets members apart, and the note shows each that the others are right. Rounds: 1."""
+        if self.is_old:
+            for name, info in infos.items():
+                note_split(self.old.key_folder(self.number, name), info, counts[name])
+            note_standby(self.old.party_folder(self.number), record)
+            reached("reshare/noted")
+        self.session.compare("standby noted", bytes.fromhex(record.digest))
+        for name, info in infos.items() if self.is_old else ():
             claim_split(self.old.key_folder(self.number, name), info, counts[name])
             reached("reshare/split")
 

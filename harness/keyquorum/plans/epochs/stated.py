@@ -14,6 +14,7 @@ from keyquorum.model.inspected import sha256_of
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
 from keyquorum.plans.epochs.counts import Counts, agreed_counts, agreed_recent, counts_of, recent_of
 from keyquorum.plans.epochs.origins import is_assumed
+from keyquorum.schemes.counts import noted_split
 from keyquorum.schemes.keys import KeyInfo
 
 BESIDE = "round-keys-*.lwe"
@@ -40,6 +41,7 @@ def statement(committee: Committee, party: int, infos: Mapping[str, KeyInfo]) ->
         beside = {path.name: [path.stat().st_size, sha256_of(path).hex()] for path in sorted(folder.glob(BESIDE))}
         said[name] = {
             "counts": counts_of(folder, info),
+            "noted": noted_split(folder, info),
             "recent": recent_of(folder, info),
             "beside": beside,
             "assumed": is_assumed(committee, party, name),
@@ -53,13 +55,14 @@ def agreed(between: Bridge, infos: Mapping[str, KeyInfo], said: Sequence[bytes],
     parsed = [_parsed(between.title(party), said[party], infos) for party in between.olds]
     found = {}
     for name, info in infos.items():
-        counts = agreed_counts(old, info, {number: parsed[party][name]["counts"] for party, number in enumerate(numbers)})
+        counts, noted = ({number: parsed[party][name][what] for party, number in enumerate(numbers)} for what in ("counts", "noted"))
+        agreed_on = agreed_counts(old, info, counts, noted)
         beside = _agreed_files(between, name, [parsed[party][name]["beside"] for party in between.olds])
         recent = agreed_recent(old, info, {number: parsed[party][name]["recent"] for party, number in enumerate(numbers)})
         shown = sum(not parsed[party][name]["assumed"] for party in between.olds)
         if old.threshold == old.size - 1 and old.malicious and 0 < shown < len(parsed):
             _refuse_alone(between, name, [parsed[party][name]["assumed"] for party in between.olds])
-        found[name] = Stated(counts, recent, beside, known and old.malicious and shown > old.threshold)
+        found[name] = Stated(agreed_on, recent, beside, known and old.malicious and shown > old.threshold)
     return found
 
 
@@ -74,8 +77,8 @@ def _refuse_alone(between: Bridge, key: str, assumed: Sequence[bool]) -> None:
 def _parsed(title: str, content: bytes, infos: Mapping[str, KeyInfo]) -> Json:
     try:
         said = json_loads(content)
-        proper = said.keys() == infos.keys() and all(each.keys() == {"counts", "recent", "beside", "assumed"} for each in said.values())
-        proper = proper and all(type(each["assumed"]) is bool for each in said.values())
+        proper = said.keys() == infos.keys() and all(each.keys() == {"counts", "noted", "recent", "beside", "assumed"} for each in said.values())
+        proper = proper and all(type(each["assumed"]) is bool and all(map(is_count, each["noted"].values())) for each in said.values())
         for each in said.values() if proper else ():
             each["beside"] = {name: (size, digest) for name, (size, digest) in each["beside"].items()}
             proper = proper and all(Path(name).name == name and Path(name).match(BESIDE) for name in each["beside"])
