@@ -165,18 +165,24 @@ def test_audit_chain_ablated_head(path: Path, monkeypatch: pytest.MonkeyPatch) -
         verify([path], fingerprint_beside(path), [chain])
 
 
-def appended(path: Path, number: int) -> None:
-    """Somebody who may write the log, but has not the party's key, goes on with its chain. So does a write that was cut off in the middle."""
+def appended(path: Path, number: int, end: str = "") -> None:
+    """Somebody who may write the log, but has not the party's key, goes on with its chain, and may end it with a signature of the party's, of another line or none. So does a write that was cut off in the middle."""
+    before = path.read_bytes()
+    signature = read_line(before.splitlines(keepends=True)[-1]).signature  # type: ignore[union-attr]
     data, _, _ = chained([{"party": 0, "forged": n} for n in range(number)], verify([path]).head, None, False)
-    path.write_bytes(path.read_bytes() + data)
+    if end in ("random", "another"):
+        data = data[:-3] + f'", "signature": "{signature if end == "another" else "ab" * 64}"}}\n'.encode()
+    path.write_bytes(before + data + (before.splitlines(keepends=True)[-1] if end == "copied" else b""))
 
 
+@pytest.mark.parametrize("end", ["", "random", "another", "copied"])
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_audit_chain_blocked_unsigned_lines(path: Path, made: Any, goes_on: bool) -> None:
-    """Lines behind the last signed one are no lines: a party that starts takes them off, does not read them, and never signs them."""
-    appended(path, 2)
-    found = verify([path], fingerprint_beside(path))
-    assert (found.head.number, found.unsigned) == (LINES + 2, 2)
+def test_audit_chain_blocked_unsigned_lines(path: Path, made: Any, goes_on: bool, end: str) -> None:
+    """Lines behind the last one that the party signed are no lines: a party that starts takes them off, does not read them, and never signs them."""
+    appended(path, 2, end)
+    if not end:
+        found = verify([path], fingerprint_beside(path))
+        assert (found.head.number, found.unsigned) == (LINES + 2, 2)
     log = AuditLog(path, {"party": 0}, signer=Signer(made.identity_path(0)), goes_on=goes_on)
     assert not any("forged" in entry for entry in log.entries_from(0))
     log.write({"result": "answered"})
@@ -192,6 +198,26 @@ def test_audit_chain_ablated_unsigned_lines(path: Path, made: Any, monkeypatch: 
     write(made, path, 1)
     found = verify([path], fingerprint_beside(path))
     assert (found.head.number, found.unsigned) == (LINES + 3, 0) and b"forged" in path.read_bytes()
+
+
+def test_audit_chain_ablated_bogus_signatures(path: Path, made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above, by a party that does not verify signatures when it starts: it goes on from a line that somebody else made."""
+    appended(path, 2, "random")
+    monkeypatch.setattr(AuditLog, "_is_signed", lambda self, line: line.signature != "")
+    write(made, path, 1)
+    assert b"forged" in path.read_bytes()
+
+
+def test_entries_are_of_the_chain(path: Path, made: Any) -> None:
+    """Also where forged lines cannot be taken off, in a file that may only grow, they are not read."""
+    head = verify([path]).head
+    appended(path, 2)
+    write_on = AuditLog(path, {"party": 0}, signer=Signer(made.identity_path(0)), goes_on=True)
+    write_on._length, write_on._begins = path.stat().st_size, True
+    write_on.write({"result": "answered"})
+    found = list(write_on.entries_from(0))
+    write_on.close()
+    assert [entry["number"] for entry in found] == list(range(head.number, -1, -1)) and b"forged" in path.read_bytes()
 
 
 def test_a_forged_head_is_not_believed(path: Path, made: Any) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from keyquorum.model.committee import Committee
 from keyquorum.model.epoch import DECIDED
-from keyquorum.parties.audit.chain import Signer, read_line
+from keyquorum.parties.audit.chain import Signer, chained, read_line
 from keyquorum.parties.audit.log import AuditLog
 from keyquorum.parties.audit.verify import verify
 from keyquorum.parties.epochs import Change, Record, audited
@@ -138,6 +138,25 @@ def test_without_the_search_a_crash_doubles_a_line(tmp_path: Path, monkeypatch: 
     prepare(committee, 0, record)
     with pytest.raises(AssertionError, match="one line for each state"):
         states(committee, 0)
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["verified", "ablated"])
+def test_a_forged_line_keeps_no_state_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """Somebody who may write the log appends the line of a state before the party does, with a signature of nobody. Without its verification the party takes it for its own."""
+    committee = committee_of(tmp_path)
+    prepare(committee, 0, record_of(committee))
+    with monkeypatch.context() as patch:
+        patch.setattr("keyquorum.parties.epochs.change.audit_states", lambda *given: None)
+        Change.last(committee, 0).give_up([committee.parties[2].fingerprint])  # type: ignore[union-attr]
+    checksum = (committee.party_folder(0) / "epochs.journal").read_text().splitlines()[-1].partition(" ")[0]
+    path = log_of(committee, 0)
+    data, _, _ = chained([{"event": "epoch", "state": "voted", "journal": checksum}], verify([path]).head, None, False)
+    path.write_bytes(path.read_bytes() + data[:-3] + f'", "signature": "{"ab" * 64}"}}\n'.encode())
+    if ablated:
+        monkeypatch.setattr(AuditLog, "_is_signed", lambda self, line: line.signature != "")
+    Change.unfinished(committee, 0)
+    found = [line["state"] for line in lines_of(committee, 0)]
+    assert found == ["proposed", "voted", "voted" if ablated else "frozen"]
 
 
 def test_a_full_disk_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

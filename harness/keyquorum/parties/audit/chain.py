@@ -122,26 +122,41 @@ def read_head(log: Path) -> tuple[Head, str] | None:
         return None
 
 
-def last_line(read: Callable[[int, int], bytes], size: int, signed: bool = False) -> tuple[int, Line | None]:
-    """The end of the last whole line in a file of ``size`` bytes, and its last line of a chain. ``read``: (position, bytes) to the bytes there. ``signed``: the last line with a signature, and its end: as every write ends with
-    one, what follows was cut off, or is not of the party. Without such a line the whole file is kept."""
-    end = 0
+def last_line(read: Callable[[int, int], bytes], size: int, signed: Callable[[Line], bool] | None = None) -> tuple[int, Line | None]:
+    """The end of the last whole line in a file of ``size`` bytes, and its last line of a chain. ``read``: (position, bytes) to the bytes there. ``signed``: whether the party signed a line; then the last one of these that follows
+    the line before it, and its end: as every write ends with one, what comes after was cut off, or is not of the party. Without such a line the whole file is kept."""
+    end, found = 0, None
     for at, data in _backwards(read, size):
         end = end or at + len(data)
         line = read_line(data)
-        if line is not None and (line.signature or not signed):
-            return (at + len(data) if signed else end), line
-    return end, None
+        if line is None:
+            continue
+        if found is not None and _follows(found[1], line.chain):
+            return found
+        if signed is None:
+            return end, line
+        found = (at + len(data), line) if signed(line) else None
+        if found is not None and "previous" in line.entry and _follows(line, line.entry["previous"]):
+            return found
+    return found or (end, None)
 
 
-def lines_from(read: Callable[[int, int], bytes], size: int, number: int) -> Iterator[Line]:
-    """Lines of the chain that have this number or a later one, the last one first, in a file of ``size`` bytes."""
+def _follows(line: Line, chain: str) -> bool:
+    """Whether a line is the one after that with this chain."""
+    return line.entry.get("previous", chain) == chain and hashed(chain, line.body) == line.chain
+
+
+def lines_from(read: Callable[[int, int], bytes], size: int, number: int, chain: str) -> Iterator[Line]:
+    """Lines that have this number or a later one, the last one first, in a file of ``size`` bytes: of the chain that ends with ``chain``. Others are not of the party."""
+    last: Line | None = None
     for _, data in _backwards(read, size):
         line = read_line(data)
-        if line is not None and line.number < number:
+        if line is None or not (line.chain == chain if last is None else _follows(last, line.chain)):
+            continue
+        if line.number < number:
             return
-        if line is not None:
-            yield line
+        last = line
+        yield line
 
 
 def _backwards(read: Callable[[int, int], bytes], size: int, step: int = 1 << 16) -> Iterator[tuple[int, bytes]]:

@@ -8,7 +8,7 @@ requests are refused. So a line may say ``answered`` where the disk failed after
 line.
 
 Lines are chained by hashes, and signed (:mod:`.chain`). Those of requests that are answered at the same time are written together, with one sync and one signature. What a full disk or a crash cut
-off is no line, and nothing was answered for it: it is taken off again, like lines that somebody appended behind the last signed one. After a time without the log a line says so.
+off is no line, and nothing was answered for it: it is taken off again, like lines that somebody appended behind the last one that the party signed. After a time without the log a line says so.
 
 Several processes may write: a daemon, and an order about epochs. Each holds a lock on the file with the head (``LOG.head``) while it writes, and first goes on from what the others wrote, as far as it is chained to what this one
 knows and the party signed it.
@@ -30,7 +30,7 @@ from keyquorum.model import journal
 from keyquorum.model.errors import AuditError
 from keyquorum.model.plain import Json
 
-from .chain import HEAD, Head, Signer, chained, hashed, last_line, lines_from, read_head, read_line, signed_by, write_head
+from .chain import HEAD, Head, Line, Signer, chained, hashed, last_line, lines_from, read_head, read_line, signed_by, write_head
 
 NAME = "audit.jsonl"
 """Default name of the file, in the party's folder."""
@@ -110,7 +110,9 @@ class AuditLog:
         """Finds the end of the chain in the open file: after a start, and after a new file was begun. ``least``: the chain has come so far already; lines before that are
         missing in this file, or are in the one before it."""
         size = os.fstat(self._descriptor).st_size
-        self._length, line = last_line(lambda at, count: os.pread(self._descriptor, count, at), size, self._signer is not None)
+        self._length, line = last_line(
+            lambda at, count: os.pread(self._descriptor, count, at), size, None if self._signer is None else self._is_signed
+        )
         self._head = least if line is None or line.number + 1 < least.number else Head(line.number + 1, line.chain)
         self._begins = not self._goes_on or line is None or line.chain != self._head.chain
 
@@ -125,8 +127,8 @@ class AuditLog:
         return self._head.number
 
     def entries_from(self, number: int) -> Iterator[Json]:
-        """Entries of the lines in the open file that have this number or a later one, the last one first. Raises OSError."""
-        return (line.entry for line in lines_from(lambda at, count: os.pread(self._descriptor, count, at), self._length, number))
+        """Entries of the lines of this chain in the open file that have this number or a later one, the last one first. Raises OSError."""
+        return (line.entry for line in lines_from(lambda at, count: os.pread(self._descriptor, count, at), self._length, number, self._head.chain))
 
     def require(self) -> None:
         """Raises AuditError while the log cannot be written; called before any work is done for a request."""
@@ -208,6 +210,9 @@ class AuditLog:
         """The head in the file beside the log, if the party signed it."""
         found = read_head(self.path)
         return found[0] if found is not None and self._is_ours(*found) else Head()
+
+    def _is_signed(self, line: Line) -> bool:
+        return line.signature != "" and self._is_ours(Head(line.number + 1, line.chain), line.signature)
 
     def _is_ours(self, head: Head, signature: str) -> bool:
         return self._signer is None or (signature != "" and signed_by(self._signer.certificate, head, signature))
