@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
@@ -16,15 +17,17 @@ from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
 from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import KeyQuorumError, MovedError
+from keyquorum.model.locks import FileLock
 from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.epochs import Change, read_epoch
 from keyquorum.parties.jobs import run_job
-from keyquorum.parties.queue import hold, unserved
+from keyquorum.parties.queue import SERVES, hold, unserved
 from keyquorum.plans.epochs import refresh
 from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.serve.client import RefusedUnconnected, fetch, make_receiver
 from keyquorum.serve.daemon import Daemon
 from keyquorum.serve.kinds import Service
+from keyquorum.serve.lending import Lending
 from keyquorum.serve.live import presence
 from keyquorum.serve.live.daemon import LiveDaemon
 from keyquorum.serve.live.keeper import Keeper
@@ -128,6 +131,48 @@ def test_a_daemon_serves_until_the_vote(three: tuple[Committee, Path, bytes], mo
         assert right(fetch(committee, alice, data, wait=30))
     assert len(seen) >= 4 and all(seen) and not failures
     assert not list(committee.folder.glob("*/change.lock"))
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["wiped", "ablated"])
+def test_a_daemon_has_no_old_shares_when_they_are_erased(
+    three: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch, ablated: bool
+) -> None:
+    """They are wiped before the lock is lent, whatever becomes of it: on a full disk a daemon may not get it back for long."""
+    committee, alice, data = three
+    made, memory, seen, full = list[Daemon](), list[np.ndarray](), list[bool](), threading.Event()
+    erase, take = Change.erase, FileLock.take
+
+    def served(party: int) -> Daemon:
+        made.append(Daemon(committee, party, SERVICE))
+        return made[-1]
+
+    def erased(change: Change, *given: object) -> int:
+        full.set()
+        seen.extend(not shares.any() for shares in memory)
+        return erase(change)
+
+    def taken(lock: FileLock) -> bool:
+        if full.is_set() and lock._what.startswith(SERVES):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return take(lock)
+
+    monkeypatch.setattr(Change, "erase", erased)
+    monkeypatch.setattr(FileLock, "take", taken)
+    if ablated:
+        lend = Lending.lend
+        monkeypatch.setattr(Lending, "lend", lambda lending, stop, wipe, meanwhile: lend(lending, stop, lambda: None, meanwhile))
+    with daemons(committee, served) as failures:
+        assert right(fetch(committee, alice, data, wait=30))
+        memory += [shares for one in made for vector in one.served_key._shares for shares in vector.sections]  # type: ignore[attr-defined]
+        assert len(memory) == 3 and all(shares.any() for shares in memory)
+        refreshed(committee)
+        time.sleep(1.0)
+        assert all(one.lending.lent for one in made)
+        seen.extend(not shares.any() for shares in memory)
+        assert len(seen) == 12 and set(seen) == {not ablated}
+        full.clear()
+        assert right(fetch(committee, alice, data, wait=30))
+    assert not failures
 
 
 def test_a_daemon_that_did_not_load_its_new_shares_ends(three: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:

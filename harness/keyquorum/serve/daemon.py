@@ -257,7 +257,7 @@ class Daemon:
         try:
             while not self._stop.is_set():
                 try:
-                    self.lending.lend(self._stop, self._refuse_waiting)
+                    self.lending.lend(self._stop, self.served_key.close, self._refuse_waiting)
                     if self._stop.is_set():
                         break
                     if self.lending.stale:

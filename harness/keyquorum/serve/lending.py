@@ -1,6 +1,6 @@
 """A served party's lock on serving, which it lends to a job that changes its shares.
 
-Who wants the lock holds ``change.lock`` (:func:`keyquorum.parties.queue.unserved`). The daemon looks between two batches. It ends its session, with which it closes its pool, and gives the lock away. Requests are refused
+Who wants the lock holds ``change.lock`` (:func:`keyquorum.parties.queue.unserved`). The daemon looks between two batches. It ends its session, with which it closes its pool, wipes its shares, and gives the lock away. Requests are refused
 meanwhile. When it has the lock again it loads its shares anew, and so those of the epoch in which its party is then. Nothing that it had of an epoch before is used after that.
 """
 
@@ -71,13 +71,15 @@ class Lending:
     def _holder(self) -> str:
         return change_lock(self._committee, self._party, "").holder()
 
-    def lend(self, stop: threading.Event, meanwhile: Callable[[], None]) -> None:
-        """Gives the lock away if a job wants it, and returns when it is back, or after a stop. Not within a session. Raises OSError, without the lock: then it is called again."""
+    def lend(self, stop: threading.Event, wipe: Callable[[], None], meanwhile: Callable[[], None]) -> None:
+        """Gives the lock away if a job wants it, and returns when it is back, or after a stop. Not within a session. Raises OSError, without the lock: then it is called again. ``wipe``: of the shares that the daemon has; the
+        job may erase these, and nobody knows when the lock comes back."""
         if self._lock.descriptor >= 0 and not self.wanted():
             return
         self.stale = True
         if self._lock.descriptor >= 0:
             self._log(f"lends its shares to {self._holder()}")
+            wipe()
             self._lock.release()
         while not stop.is_set() and (self.wanted() or not self._lock.take()):
             meanwhile()
