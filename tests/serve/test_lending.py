@@ -16,14 +16,16 @@ from keyquorum import api
 from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
 from keyquorum.model.epoch import Stage
-from keyquorum.model.errors import KeyQuorumError, MovedError
+from keyquorum.model.errors import CommitteeError, KeyQuorumError, MovedError
 from keyquorum.model.locks import FileLock
-from keyquorum.parties import PartyContext, run_in_process
+from keyquorum.parties import PartyContext, queue, run_in_process
 from keyquorum.parties.epochs import Change, read_epoch
 from keyquorum.parties.jobs import run_job
 from keyquorum.parties.queue import SERVES, hold, unserved
 from keyquorum.plans.epochs import refresh
+from keyquorum.plans.pools import Pool
 from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
+from keyquorum.serve import daemon
 from keyquorum.serve.client import RefusedUnconnected, fetch, make_receiver
 from keyquorum.serve.daemon import Daemon
 from keyquorum.serve.kinds import Service
@@ -32,6 +34,7 @@ from keyquorum.serve.live import presence
 from keyquorum.serve.live.daemon import LiveDaemon
 from keyquorum.serve.live.keeper import Keeper
 from keyquorum.serve.live.receiver import LiveReceiver
+from keyquorum.serve.plan import Plan
 
 from tests.plans.epochs.reshared import reshared
 from tests.plans.test_refresh import with_keys
@@ -172,6 +175,41 @@ def test_a_daemon_has_no_old_shares_when_they_are_erased(
         assert len(seen) == 12 and set(seen) == {not ablated}
         full.clear()
         assert right(fetch(committee, alice, data, wait=30))
+    assert not failures
+
+
+class Seldom(Daemon):
+    """Party 0, frozen or corrupt: it sends a plan just often enough to be taken for live, and has no job that changes shares."""
+
+    slow = True
+
+    def _propose(self, pool: Pool | None, filling: bool) -> Plan:
+        if self.slow:
+            self._stop.wait(8.0)
+        return super()._propose(pool, filling)
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["looks", "ablated"])
+def test_a_party_that_plans_seldom_holds_no_change_up(three: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """The others lend their locks while they wait for its plan; without that they lend them too late."""
+    committee, alice, data = three
+    monkeypatch.setattr(queue, "LEND_SECONDS", 5.0)
+    monkeypatch.setattr(Seldom, "slow", False)
+    if ablated:
+        monkeypatch.setattr(daemon, "LOOK_SECONDS", 60.0)
+    with daemons(committee, lambda party: (Daemon if party else Seldom)(committee, party, SERVICE)) as failures:
+        assert right(fetch(committee, alice, data, wait=30))
+        Seldom.slow = True
+        time.sleep(2.0)
+        if ablated:
+            with pytest.raises(CommitteeError, match="serves key key"), unserved(committee, [1, 2], "a test"):
+                pass
+            return
+        for _ in range(2):
+            with unserved(committee, [1, 2], "a test"):
+                pass
+        Seldom.slow = False
+        assert right(fetch(committee, alice, data, wait=40))
     assert not failures
 
 

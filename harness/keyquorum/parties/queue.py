@@ -25,8 +25,8 @@ SERVES = "key "
 """Begins what a daemon says of itself in its lock, which it lends."""
 WISH_SECONDS = 1.0
 """Longest wait for who looks whether a daemon's lock is wanted. Another job that wants it has the party's job lock."""
-LEND_SECONDS = 20.0
-"""Longest wait for a daemon that is to lend its lock: it ends its batch first."""
+LEND_SECONDS = 40.0
+"""Longest wait for a daemon that is to lend its lock: it ends its batch first, in which it may wait for a message of another party."""
 PATIENCE = 600.0
 """Seconds that a local run waits for the jobs before it."""
 

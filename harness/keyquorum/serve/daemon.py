@@ -14,6 +14,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -72,6 +73,8 @@ CONNECT_SECONDS = 5.0
 """Longest wait for the other parties of a session."""
 LEAVE_SECONDS = 2.0
 """How long a member that wants to lend its shares leaves it to party 0 to end the session, at whom a job waits as well. After that it breaks off, perhaps in the batch of another member."""
+LOOK_SECONDS = 0.5
+"""Pause between two looks at the lock while a member waits for a plan: party 0 may be frozen, or send none."""
 TICK = 0.5
 """Seconds after which party 0 sends a heartbeat."""
 DEFERRED_SECONDS = 2.0
@@ -103,6 +106,8 @@ class Daemon:
         """Keys of the requests of the batch that runs."""
         self._record: BrokenSessions | None = None
         """Of sessions that broke off, where every session is another try for who cheats; with MACs of challenges that were cut off."""
+        self._plan = _over()
+        """The next plan, or the last one. Its session is in use while it is waited for."""
         self._busy = False
         """Whether the session does more than to wait for a plan."""
         self._pool_lost = False
@@ -352,7 +357,8 @@ class Daemon:
         self._busy = True
         context = PartyContext(session, self.committee)
         pool: Pool | None = None
-        running = self._running = list[str]()
+        running, self._plan = list[str](), _over()
+        self._running = running
         try:
             self._use_mac_key(session)
             self.served_key.begin(context)
@@ -374,14 +380,15 @@ class Daemon:
             lost = self._interrupted(reason)
             for key in running:
                 self.requests.answer(key, lost)
-            session.abort(reason_of(self._number, error))
+            told = reason_of(self._number, error)
+            self._plan.add_done_callback(lambda _: session.abort(told))
             raise
         finally:
             self.requests.left = None
             self.metrics.connected.set(0)
             if pool is not None:
                 pool.close()
-            session.close()
+            self._plan.add_done_callback(lambda _: session.close())
 
     def _note(self, error: BaseException) -> None:
         """Keeps the count of a session that broke off, and marks a failed check. A session that this party ends while it waits for a plan ends well."""
@@ -466,11 +473,26 @@ class Daemon:
             for other in range(1, session.parties):
                 session.send(other, data)
             return plan
-        plan = read_plan(session.recv(0, PLAN_LIMIT), self._filling.most)
+        plan = read_plan(self._received(session), self._filling.most)
         self.requests.wait(0)  # late ones are answered
         if plan.fill and pool is not None and (filling or pool.left >= self.service.keep + self._filling.most):
             raise PartyError(f"party 0 would fill a pool that has {pool.left:,} items, --keep is {self.service.keep:,}: see what runs there")
         return plan
+
+    def _received(self, session: Session) -> bytes:
+        """The next message of party 0. Raises :class:`.Lent` if a job wants the lock meanwhile: the session ends when the message has come, or comes too late."""
+        self._plan = plan = Future[bytes]()
+
+        def receive() -> None:
+            try:
+                plan.set_result(session.recv(0, PLAN_LIMIT))
+            except BaseException as error:
+                plan.set_exception(error)
+
+        threading.Thread(target=receive, daemon=True).start()
+        while not wait([plan], LOOK_SECONDS).done:
+            self.lending.require(LEAVE_SECONDS)
+        return plan.result()
 
     def _too_small(self, count: int, left: int) -> KeyQuorumError:
         cure = f"{self.served_key.fill_command}{parties_option(self.committee)}, or serve with a larger --keep"
@@ -547,6 +569,13 @@ class Daemon:
     def _pool_name(self) -> str:
         variant = self.served_key.variant
         return "" if variant is None else pool_name(self.committee, variant)
+
+
+def _over() -> Future[bytes]:
+    """What nobody waits for."""
+    plan = Future[bytes]()
+    plan.set_result(b"")
+    return plan
 
 
 def _receiver(key: str) -> str:

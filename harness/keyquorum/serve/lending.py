@@ -1,6 +1,6 @@
 """A served party's lock on serving, which it lends to a job that changes its shares.
 
-Who wants the lock holds ``change.lock`` (:func:`keyquorum.parties.queue.unserved`). The daemon looks between two batches. It ends its session, with which it closes its pool, wipes its shares, and gives the lock away. Requests are refused
+Who wants the lock holds ``change.lock`` (:func:`keyquorum.parties.queue.unserved`). The daemon looks between two batches, and while it waits for one. It ends its session, with which it closes its pool, wipes its shares, and gives the lock away. Requests are refused
 meanwhile. When it has the lock again it loads its shares anew, and so those of the epoch in which its party is then. Nothing that it had of an epoch before is used after that.
 """
 
