@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from keyquorum import api
+from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
 from keyquorum.model.epoch import NAME_DIGITS, Stage
 from keyquorum.model.errors import EpochError, KeyQuorumError, MovedError
+from keyquorum.model.plain import Json
 from keyquorum.parties.epochs import Change, Record, committee_json
 from keyquorum.parties.epochs import moved as proofs
 from keyquorum.parties.epochs.moved import checked_move, proof_of_move
@@ -22,7 +25,9 @@ from keyquorum.parties.epochs.statements import signed
 from keyquorum.serve.client import Receiver, Refused, fetch, make_receiver
 from keyquorum.serve.daemon import Daemon, served
 from keyquorum.serve.kinds import Own, Service
-from keyquorum.serve.live.daemon import LiveDaemon
+from keyquorum.serve.live.daemon import live_served
+from keyquorum.serve.live.keeper import Keeper
+from keyquorum.serve.live.options import LiveOwn
 from keyquorum.serve.live.receiver import fetch_live
 from keyquorum.serve.moved import MovedParty
 from keyquorum.serve.successor import Moved
@@ -50,10 +55,10 @@ def serving(committee: Committee, parties: list[int], live: bool = False) -> Ite
     """Parties that their operators start as before."""
     service, own, found = Service("key", rounding="round_ltz"), Own(ports=(0, None)), list[MovedParty]()
     for party in parties:
-        make = (
-            (lambda party=party: LiveDaemon(committee, party, service, own)) if live else (lambda party=party: Daemon(committee, party, service, own))
-        )
-        one = served(committee, party, service, own, lambda line: None, make)
+        if live:
+            one = live_served(committee, party, service, own, lambda line: None, LiveOwn())
+        else:
+            one = served(committee, party, service, own, lambda line: None, lambda party=party: Daemon(committee, party, service, own))
         assert isinstance(one, MovedParty)
         found.append(one)
     threads = [threading.Thread(target=one.run, daemon=True) for one in found]
@@ -119,6 +124,74 @@ def test_nothing_is_said_before_all_have_committed(tmp_path: Path, monkeypatch: 
         served(old, 0, service, Own(), lambda line: None, lambda: Daemon(old, 0, service))
 
 
+@pytest.fixture
+def unheard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moving:
+    """The same, cut off at the end: nobody has erased, and old member 2 has not heard that the new ones committed."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
+    make_receiver(old, "alice")
+    api.encrypt(old, "key", [1, 0, 3], tmp_path / "x.lwe")
+    new, hear = api.init_after(tmp_path / "new", old), Change._hear
+    joining = {party.fingerprint for party in new.parties}
+
+    def heard(change: Change, data: Json, where: str) -> None:
+        if change.me != old.parties[2].fingerprint or data["kind"] != Stage.COMMITTED or data["who"] not in joining:
+            hear(change, data, where)
+
+    def killed(change: Change) -> int:
+        raise CutOff
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Change, "_hear", heard)
+        patch.setattr(Change, "erase", killed)
+        with pytest.raises((CutOff, KeyQuorumError, EngineError)):
+            reshared(old, new)
+    assert proof_of_move(old, 0) and not proof_of_move(old, 2)
+    return old, new, (tmp_path / "x.lwe").read_bytes()
+
+
+class CutOff(Exception):
+    """The process of a party died."""
+
+
+def shares_of(committee: Committee, party: int) -> list[Path]:
+    return list(committee.party_folder(party).rglob("share-*.kqs"))
+
+
+def test_an_old_member_lends_its_lock_to_the_end_of_the_change(unheard: Moving) -> None:
+    """A resharing that was killed before its erasure ends while old members answer ``moved``."""
+    old, new, data = unheard
+    with serving(old, [0, 1]):
+        assert shares_of(old, 0)
+        api.epoch_commit(old)
+        api.epoch_erase(old)
+        assert not any(shares_of(old, party) for party in range(3))
+        with pytest.raises(Moved) as caught:
+            fetch(old, old.folder / "receiver-alice.pem", data)
+    assert caught.value.leads_to(new)
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["goes on", "ablated"])
+def test_a_live_old_member_ends_the_change_by_itself(unheard: Moving, monkeypatch: pytest.MonkeyPatch, keeps: bool) -> None:
+    """It has committed, and does not know that all others have: it hears it from live ones, erases its shares, and answers ``moved``. Until then requests are refused."""
+    old, new, data = unheard
+    if not keeps:
+        monkeypatch.setattr(Keeper, "step", lambda keeper, epoch: False)
+    with serving(old, [2], live=True):
+        with pytest.raises(KeyQuorumError) as early:
+            fetch_live(old, old.folder / "receiver-alice.pem", data, wait=1.0)
+        assert not isinstance(early.value, Moved) and shares_of(old, 2)
+        with serving(old, [0], live=True):
+            until = time.monotonic() + (30.0 if keeps else 5.0)
+            while shares_of(old, 2) and time.monotonic() < until:
+                time.sleep(0.1)
+            assert bool(shares_of(old, 2)) == bool(shares_of(old, 0)) == (not keeps)
+            if keeps:
+                with pytest.raises(Moved) as caught:
+                    fetch_live(old, old.folder / "receiver-alice.pem", data)
+                assert caught.value.leads_to(new)
+
+
 def evil(old: Committee, folder: Path, liars: list[int]) -> bytes:
     """What these old members could show of a change to a committee of their own, whose members all signed."""
     theirs = api.init(folder / "evil", 3, "rep-field")
@@ -137,7 +210,7 @@ def test_a_false_successor(moving: Moving, tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(proofs, "_enough", lambda committee, signed: bool(signed))
     forged = evil(old, tmp_path, [0])
     with serving(old, [0]) as parties:
-        parties[0].listener._key._refusal = MovedError("moved: to us", forged)  # type: ignore[attr-defined]
+        parties[0].listener._key.refusal = MovedError("moved: to us", forged)  # type: ignore[attr-defined]
         with pytest.raises(Moved if ablated else EpochError) as caught:
             fetch(old, old.folder / "receiver-alice.pem", data)
     if ablated:
@@ -148,7 +221,7 @@ def test_a_false_successor(moving: Moving, tmp_path: Path, monkeypatch: pytest.M
             in str(caught.value)
         )
     with serving(old, [0, 1]) as parties:
-        parties[0].listener._key._refusal = MovedError("moved: to us", forged)  # type: ignore[attr-defined]
+        parties[0].listener._key.refusal = MovedError("moved: to us", forged)  # type: ignore[attr-defined]
         if not ablated:
             with pytest.raises(Moved) as found:
                 fetch(old, old.folder / "receiver-alice.pem", data)

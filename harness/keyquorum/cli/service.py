@@ -147,10 +147,10 @@ def run_party(
 ) -> None:
     """Serves until interrupted, with a line on standard output for every event. ``prepare``: see :class:`.Daemon`. ``live``: serves with any parties that are live."""
     from keyquorum.parties.audit.log import timestamp
-    from keyquorum.serve.daemon import run_daemon, served
+    from keyquorum.serve.daemon import run_daemon
     from keyquorum.serve.daemon import serve as run_service
     from keyquorum.serve.events import EventLog
-    from keyquorum.serve.live.daemon import LiveDaemon
+    from keyquorum.serve.live.daemon import live_served
 
     number = committee.number_of(index)
 
@@ -167,6 +167,6 @@ def run_party(
         if live is None:
             run_service(committee, index, service, own, log, prepare)
         else:
-            run_daemon(lambda: served(committee, index, service, own, log, lambda: LiveDaemon(committee, index, service, own, log, live)), own, log)
+            run_daemon(lambda: live_served(committee, index, service, own, log, live), own, log)
     finally:
         events.close()

@@ -20,6 +20,8 @@ MOST_VIEWS = 1 << 53
 """Largest number of a view."""
 DRAWN = 16
 """Sets of members that are drawn after those in a row came to nothing, each time."""
+NO_OFFER = "0" * 64
+"""The offer of a party that cannot serve now."""
 
 
 @dataclass(frozen=True)
@@ -169,4 +171,4 @@ def _candidates(order: Sequence[int], needed: int, turn: int) -> Iterator[tuple[
         yield tuple(sorted(order[(turn + more + i) % len(order)] for i in range(needed)))
 
 
-__all__ = ["Join", "Patience", "Propose", "State", "Statement", "View", "Wait", "next_step", "read_statement"]
+__all__ = ["NO_OFFER", "Join", "Patience", "Propose", "State", "Statement", "View", "Wait", "next_step", "read_statement"]

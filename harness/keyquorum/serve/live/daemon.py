@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import AuditError, KeyQuorumError, ParameterError, PartyError, PoolLost, PoolUnwritable
+from keyquorum.model.errors import AuditError, KeyQuorumError, MovedError, ParameterError, PartyError, PoolLost, PoolUnwritable
 from keyquorum.model.plain import Json
 from keyquorum.model.subset import ANY, numbers_text, subset_of
 from keyquorum.parties.context import PartyContext
@@ -33,8 +33,9 @@ from ..lending import Lent
 from ..plan import Plan
 from ..requests import Answer
 from ..snapshot import Snapshot
-from .choice import Join, Patience, Propose, State, Statement, View, Wait, next_step
+from .choice import NO_OFFER, Join, Patience, Propose, State, Statement, View, Wait, next_step
 from .keeper import Keeper
+from .moved import LiveMovedParty
 from .options import LiveOwn, check_live
 from .presence import Answering, Presence, local_places
 
@@ -58,8 +59,6 @@ UNUSABLE_SECONDS = 60.0
 """Time for which members are not proposed again whose pool is lost: then an operator may have dropped it, and filled it again."""
 AUDIT_SECONDS = 1.0
 """Pause between two tries to write the audit log."""
-NO_OFFER = "0" * 64
-"""The offer of a party that cannot serve now."""
 ON_THIS_HOST = LiveOwn()
 
 
@@ -359,6 +358,16 @@ class LiveDaemon(Daemon):
             self._audit_at = time.monotonic()
             with suppress(AuditError):
                 self.audit.require()
+
+
+def live_served(
+    committee: Committee, party: int, service: Service, own: Own, log: Callable[[str], None], live: LiveOwn
+) -> LiveDaemon | LiveMovedParty:
+    """One live party; of a committee that passed the key on, what answers with that and goes on with the change."""
+    try:
+        return LiveDaemon(committee, party, service, own, log, live)
+    except MovedError as error:
+        return LiveMovedParty(committee, party, service, own, log, error, live)
 
 
 def _elsewhere(view: View) -> ServedElsewhere:
