@@ -313,7 +313,7 @@ def test_live_parties_give_a_change_up_before_the_votes(three: tuple[Committee, 
 
 
 def test_who_does_not_know_the_name_is_shown_nothing(three: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statements are shown for the name of a change alone, which members have; a wrong one is no error. What a corrupt party shows counts for nothing."""
+    """Statements are shown for the name of a change alone, which members and receivers have; a wrong one is no error. What a corrupt party shows counts for nothing."""
     committee, _, _ = three
     _cut(committee, monkeypatch, {1}, "finish")
     change = Change.last(committee, 0)

@@ -2,7 +2,7 @@
 
 A party answers anybody who reaches the port. So strangers there learn its number and certificate, whether it serves, with whom and in which view, a digest of its options, and when that changes. None of this is secret,
 but it names the parties that an attacker would have to stop. What strangers cost is bounded: channels, questions of a channel in a second, and the length of a question. The one that asks knows by the certificate whose
-answer it is. Who knows the name of a change of the epoch, 128 random bits, is shown what members signed of it (:mod:`.keeper`). A party that does not answer in time, or closes the channel, counts as lost until it answers again. Nothing but the time that a request takes depends on these answers.
+answer it is. Who knows the name of a change of the epoch, 128 random bits which members and their receivers have, is shown what members signed of it (:mod:`.keeper`). A party that does not answer in time, or closes the channel, counts as lost until it answers again. Nothing but the time that a request takes depends on these answers.
 """
 
 from __future__ import annotations
