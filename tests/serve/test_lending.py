@@ -335,3 +335,23 @@ def test_who_does_not_know_the_name_is_shown_nothing(three: tuple[Committee, Pat
         keepers[1]._next = 0.0
         assert not keepers[1].step(read_epoch(committee.party_folder(1)).name) and _stages(committee) == before
     assert len(json.dumps({presence.CHANGE: change.record.name})) < presence.QUESTION_LIMIT
+
+
+def test_what_a_party_says_again_costs_nothing(three: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A party shows the same four times a second, and may show junk: signatures of it are verified once, and those of other bytes again."""
+    committee, _, _ = three
+    _cut(committee, monkeypatch, {1}, "finish")
+    change, keeper, heard, hear = Change.last(committee, 0), Keeper(committee, 1, lambda line: None), list[bytes](), Change.hear
+    assert change is not None
+
+    def counted(change: Change, data: bytes, where: str) -> None:
+        heard.append(data)
+        hear(change, data, where)
+
+    monkeypatch.setattr(Change, "hear", counted)
+    junk = change.show().replace(b"voted", b"thawed")
+    for shown in (junk, junk, junk + b" ", junk):
+        keeper.hear(0, change.record.name, shown)
+        keeper._next = 0.0
+        keeper.step(read_epoch(committee.party_folder(1)).name)
+    assert heard == [junk, junk + b" ", junk]

@@ -273,13 +273,15 @@ class Change:
             raise EpochError(
                 f"{where}: statements of the change to epoch {str(name)[:32]!r}, and this is {self.record.name}: bring those of this one"
             )
-        known, errors = self.contradictions(), list[EpochError]()
+        count, errors = len(self._statements), list[EpochError]()
         for statement in statements:
             try:
                 self._hear(statement, where)
             except EpochError as error:
                 errors.append(error)
-        errors += [EpochError(f"{where}: {line}") for line in self.contradictions() if line not in known]
+        if len(self._statements) > count:
+            known = self._statements.contradictions(count)
+            errors += [EpochError(f"{where}: {line}") for line in self.contradictions() if line not in known]
         if errors:
             raise errors[0]
 

@@ -115,6 +115,9 @@ class Statements:
     def __iter__(self) -> Iterator[Statement]:
         return iter(self._said.values())
 
+    def __len__(self) -> int:
+        return len(self._said)
+
     def knows(self, statement: Statement) -> bool:
         """Whether there is this statement, by another signature perhaps."""
         return (statement.who, statement.stage, statement.lost) in self._said
@@ -136,9 +139,9 @@ class Statements:
         self._said[who, stage, statement.lost] = statement
         return True
 
-    def contradictions(self) -> list[str]:
-        """A line for each participant that signed two statements of which an honest one signs at most one."""
-        said = list(self)
+    def contradictions(self, first: int | None = None) -> list[str]:
+        """A line for each participant that signed two statements of which an honest one signs at most one. ``first``: among the first so many alone."""
+        said = list(self)[:first]
         found = [
             _contradiction(one, other) for i, one in enumerate(said) for other in said[i + 1 :] if one.who == other.who and _excluded(one, other)
         ]

@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 from keyquorum.model.committee import Committee
 from keyquorum.model.epoch import Stage
-from keyquorum.model.errors import KeyQuorumError
+from keyquorum.model.errors import EpochError, KeyQuorumError
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
-from keyquorum.parties.epochs.exchange import hear_all
 from keyquorum.parties.queue import job_lock
 from keyquorum.plans.pools import drop_pools
 
@@ -32,6 +31,8 @@ class Keeper:
         self._open = ""
         self._shown: dict[str, bytes] = {}
         self._heard: dict[int, tuple[str, bytes]] = {}
+        self._taken: dict[int, tuple[str, bytes]] = {}
+        """What was heard of each party last: it says the same again as long as nothing changes."""
         self._stamp: tuple[int, int] | None = None
         """Of the journal when it was read."""
         self._next, self._said = 0.0, ""
@@ -92,7 +93,9 @@ class Keeper:
             Change.unfinished(self._committee, self._party)
             for change in Change.recent(self._committee, self._party):
                 if _is_open(change):
-                    self._end(change, {party: shown for party, (name, shown) in heard.items() if name == change.record.name})
+                    new = {party: each for party, each in heard.items() if each[0] == change.record.name and each != self._taken.get(party)}
+                    self._end(change, {party: shown for party, (_, shown) in new.items()})
+                    self._taken |= new
         finally:
             lock.release()
 
@@ -101,7 +104,9 @@ class Keeper:
         if before == Stage.WAITING and change.is_new:
             change.refuse()
         for party, shown in heard.items():
-            for error in hear_all([change], shown, f"party {party}"):
+            try:
+                change.hear(shown, f"party {party}")  # one line: a party has no more of a change
+            except EpochError as error:
                 self._say(f"a change of the epoch: {error}")
         change.advance()
         if change.standing.stage == Stage.COMMITTED and not change.uncommitted():
