@@ -28,6 +28,7 @@ from keyquorum.serve import copies, daemon, kinds, sessions
 from keyquorum.serve.client import Receiver, fetch, make_receiver
 from keyquorum.serve.copies import DifferentCopies, WrongDegree, answer_bytes, answer_of, summands_of
 from keyquorum.serve.kinds import Service, decryption, open_kind
+from keyquorum.serve.lending import Lent
 from keyquorum.sharing.variants import combine
 
 from tests.adversaries.lwe_plans import toy_lwe
@@ -306,13 +307,14 @@ def test_sessions_that_broke_off_are_counted(alone: Alone, monkeypatch: pytest.M
 def test_a_session_that_its_party_ends(lwe: tuple[Committee, Path, bytes], alone: Alone, monkeypatch: pytest.MonkeyPatch) -> None:
     """While nothing runs, it is not counted; in the middle of a batch it is."""
     made = alone.served()
-    for busy, error in ((False, KeyboardInterrupt()), (True, KeyboardInterrupt()), (False, _engine.NetworkError("lost"))):
+    ended, lost = KeyboardInterrupt(), _engine.NetworkError("lost")
+    for busy, error in ((False, ended), (True, ended), (False, lost), (False, Lent("party 0 changes its shares")), (True, Lent("it does"))):
         assert made._record is not None
         made._record.claim()
         made._busy = busy
         made._note(error)
         made._record.close()
-    assert sessions.read_sessions(alone.record) == (2, "")
+    assert sessions.read_sessions(alone.record) == (3, "")
     made.stop()
     made.run()
     alone.record.unlink()

@@ -391,12 +391,12 @@ class Daemon:
             self._plan.add_done_callback(lambda _: session.close())
 
     def _note(self, error: BaseException) -> None:
-        """Keeps the count of a session that broke off, and marks a failed check. A session that this party ends while it waits for a plan ends well."""
+        """Keeps the count of a session that broke off, and marks a failed check. A session that this party ends while it waits for a plan, or that party 0 ends by its plan, ends well: nothing was begun in it that has not ended."""
         if self._record is None:
             return
         if isinstance(error, CheckError):
             self._record.fail(str(error))
-        elif self._busy or not (self._stop.is_set() or isinstance(error, KeyboardInterrupt) or self.lending.wanted()):
+        elif self._busy or not (self._stop.is_set() or isinstance(error, KeyboardInterrupt | Lent) or self.lending.wanted()):
             self._record.broke_off(str(error))
 
     def _use_mac_key(self, session: Session) -> None:
