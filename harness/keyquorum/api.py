@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ from keyquorum.parties.setup import address, fingerprint, init, init_after, move
 from keyquorum.plans.epochs import orders
 from keyquorum.plans.epochs.origins import check_origin, origin_weaknesses
 from keyquorum.plans.epochs.recover import ALSO, helpers_of
-from keyquorum.plans.epochs.refresh import check_members
+from keyquorum.plans.epochs.refresh import HOLD, check_members
 from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise_check import refuse_noise_check
@@ -310,35 +310,37 @@ def share(committee: Committee | PathLike, key: str, members: int, progress: Pro
 
 @dataclass(frozen=True)
 class RefreshResult:
-    """Shares that were refreshed: number and name of the new epoch, names of the keys, bytes of old shares that a party erased, and the cost at each party."""
+    """Shares that were refreshed: number and name of the new epoch, names of the keys, bytes of old shares that a party erased, the cost at each party, and the items of pools of the new epoch by their names."""
 
     epoch: int
     name: str
     keys: list[str]
     bytes_erased: int
     reports: list[RunReport]
+    pools: dict[str, int] = field(default_factory=dict)
 
 
 @checked
-def refresh_shares_job(committee: Committee | PathLike, absent: Sequence[int] = ()) -> Json:
+def refresh_shares_job(committee: Committee | PathLike, absent: Sequence[int] = (), hold: bool = False) -> Json:
     """The job of :func:`refresh_shares` as plain data."""
     check_members(present_of(as_committee(committee), absent))
-    return {"kind": "refresh_shares", **({ABSENT: sorted(absent)} if absent else {})}
+    return {"kind": "refresh_shares", **({ABSENT: sorted(absent)} if absent else {}), **({HOLD: True} if hold else {})}
 
 
 @checked
 def refresh_shares(
-    committee: Committee | PathLike, progress: Progress | None = None, io_timeout: float = 120.0, absent: Sequence[int] = ()
+    committee: Committee | PathLike, progress: Progress | None = None, io_timeout: float = 120.0, absent: Sequence[int] = (), hold: bool = False
 ) -> RefreshResult:
     """New shares of all keys of a committee, among all parties of this host, each a process of its own, over TLS. Keys, public files and ciphertexts stay as they are. Old shares and shares for
-    subsets are erased, and pools are dropped: fill them again. ``absent``: parties of Shamir's sharing that are away, at most t, and of a committee for malicious parties so few that 2t + 1 are left. They have no shares afterwards, until
+    subsets are erased, and pools are dropped: fill them again, or ``hold``: then the parties fill pools of the new epoch before they vote, as many items as are left in those of the old one. ``absent``: parties of Shamir's sharing that are away, at most t, and of a committee for malicious parties so few that 2t + 1 are left. They have no shares afterwards, until
     :func:`recover` brings them into the new epoch. Until then their old shares count as stolen.
 
-    Raises ParameterError for committees with MACs, for too many parties, and for absent ones that are needed, KeyFileError where there is no key, and EpochError where a change is unfinished."""
+    Raises ParameterError for committees with MACs, for too many parties, and for absent ones that are needed, KeyFileError where there is no key, EpochError where a change is unfinished, and PoolCannotGrow
+    where a party has no room for the pools: the old epoch goes on then."""
     committee = as_committee(committee)
-    results = run_processes(committee.folder, refresh_shares_job(committee, absent), progress, io_timeout=io_timeout)
-    first = results[0]
-    return RefreshResult(first["epoch"], first["name"], first["keys"], first["bytes_erased"], [RunReport.from_json(r["report"]) for r in results])
+    results = run_processes(committee.folder, refresh_shares_job(committee, absent, hold), progress, io_timeout=io_timeout)
+    first, reports = results[0], [RunReport.from_json(r["report"]) for r in results]
+    return RefreshResult(first["epoch"], first["name"], first["keys"], first["bytes_erased"], reports, first["pools"])
 
 
 @dataclass(frozen=True)

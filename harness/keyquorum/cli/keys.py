@@ -130,26 +130,31 @@ def refresh_shares(
             help="Parties that are away, as 2 or 1,2 (Shamir's sharing). They have no shares afterwards until they are recovered.", show_default=False
         ),
     ] = None,
+    hold: Annotated[
+        bool, typer.Option("--hold", help="Fill pools of the new epoch before it begins: as many items as are left in those of the old one.")
+    ] = False,
     job: JobFile = None,
 ) -> None:
     """Replace the shares of all keys of a committee by new ones, and erase the old ones. Keys, public files and ciphertexts stay.
 
     Old shares of t parties and new ones of t parties together give nothing; a party that is corrupt meanwhile counts in both. Pools are dropped, and shares for subsets are erased: fill and make them again.
-    Parties that serve go on until the new shares are there, and pause for about a second.
+    Parties that serve go on until the new shares are there, and pause for about a second. With --hold they also go on until the new pools are full. The new shares and pools are secret on the disk by then, beside the old ones: a change takes minutes, not days.
     Backups of before still hold the old shares: destroy them. With --absent the others go on without parties that are away: at most t, and 2t + 1 must be there where parties may be malicious. The old share of an absent party counts
     as stolen, one of t, until keyquorum recover has brought the party into the new epoch.
     """
     away = () if absent is None else parse_numbers(absent, "--absent")
     if job is not None:
-        hand_over(job, api.refresh_shares_job(folder, away))
+        hand_over(job, api.refresh_shares_job(folder, away, hold))
         return
     with progress_bars() as report:
-        result = api.refresh_shares(folder, report, absent=away)
+        result = api.refresh_shares(folder, report, absent=away, hold=hold)
     print_reports(result.reports)
     console.print(
         f"epoch {result.epoch} ({result.name}): new shares of {', '.join(result.keys)}; {result.bytes_erased:,} bytes of old shares erased at each party",
         markup=False,
     )
+    for name, items in result.pools.items():
+        console.print(f"pool {name}: {items:,} items of the new epoch", markup=False)
     console.print("t + 1 backups of one epoch are the key: destroy those of before", markup=False)
     for number in sorted(away):
         console.print(f"party {number} has no share of this epoch: keyquorum recover {folder} {number}", markup=False)
@@ -160,6 +165,7 @@ def refresh_shares(
             "keys": result.keys,
             "bytes_erased": result.bytes_erased,
             "absent": sorted(away),
+            "pools": result.pools,
             "costs": costs(result.reports),
         }
     )

@@ -10,6 +10,7 @@ from keyquorum.model.inspected import Candidate, Kind, Report, openness, require
 from keyquorum.parties import mac_key
 from keyquorum.plans.pool_list import read_pool
 from keyquorum.plans.pool_store import last_claim, pool_status
+from keyquorum.plans.pools import pools_folder
 from keyquorum.schemes.key_folder import METADATA, holds_a_key
 
 from .private import burned_line, check_identity, check_share_file
@@ -47,7 +48,7 @@ def _party_lines(committee: Committee, party: int) -> list[str]:
     folder, key = committee.party_folder(party), mac_key.kept(committee, party)
     lines = [] if key is None else [burned_line(key, party)]
     lines += [f"party {party} has key {path.name}" for path in sorted((folder / "keys").glob("*")) if holds_a_key(path)]
-    for path in sorted(p for p in (folder / "pools").glob("*") if (p / "pool.json").exists()):
+    for path in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
         made, used = pool_status(path)
         lines.append(f"party {party} has pool {path.name}: {max(0, made - used):,} items left of {made:,}")
     return lines

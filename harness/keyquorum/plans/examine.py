@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
-from keyquorum.model.errors import KeyFileError, KeyQuorumError, MovedError
+from keyquorum.model.errors import EpochError, KeyFileError, KeyQuorumError, MovedError
 from keyquorum.parties.doctor import Finding
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.base import EXACT
@@ -90,7 +90,11 @@ def _check_modes(folder: Path) -> None:
 
 
 def _pools(committee: Committee, party: int) -> Iterator[Finding]:
-    for folder in sorted(p for p in pools_folder(committee, party).glob("*") if (p / "pool.json").exists()):
+    try:
+        place = pools_folder(committee, party)
+    except EpochError:
+        return  # the examination of epochs tells it
+    for folder in sorted(p for p in place.glob("*") if (p / "pool.json").exists()):
         try:
             made, used = pool_status(folder)
             yield Finding(True, f"party {party}: pool {folder.name}: {max(0, made - used):,} items left of {made:,}")

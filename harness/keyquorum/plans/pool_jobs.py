@@ -15,6 +15,9 @@ from keyquorum.sharing.variants import PreprocessingKind
 from .pool_variants import pool_group, variant_of
 from .pools import Pool, pool_name
 
+MOST_ITEMS = 1 << 40
+"""Items that are asked for at once, at most."""
+
 
 def check_parties(committee: Committee, party: int, job: Json) -> None:
     """Refuses parties that are not in the epoch of the others: items are of one. Raises EpochError."""
@@ -41,28 +44,34 @@ def toprf_fill_job(context: PartyContext, job: Json) -> Json:
 
 def check_fill(count: int, chunk: int) -> None:
     """Raises ParameterError for numbers that no pool is filled by."""
-    if not (1 <= count <= 1 << 40 and 1 <= chunk <= 1 << 20):
+    if not (1 <= count <= MOST_ITEMS and 1 <= chunk <= 1 << 20):
         raise ParameterError(f"{count} items by {chunk}: choose 1 to 2^40, and chunks of 1 to 2^20")
 
 
 def fill(context: PartyContext, kind: PreprocessingKind, count: int, chunk: int) -> Json:
     """Makes ``count`` items of a kind, ``chunk`` at a time; every party calls this. The result has the items that are there."""
     check_fill(count, chunk)
-    group = pool_group(context)
+    group, name = pool_group(context), pool_name(context.committee, kind)
     pool = Pool(context, group, kind) if group.member else None
-    chunks = -(-count // chunk)
-    available = 0
+    return {"pool": name, "available": fill_together(context, pool, name, (count, chunk))}
+
+
+def fill_together(context: PartyContext, pool: Pool | None, name: str, items: tuple[int, int]) -> int:
+    """Makes items of a pool of some parties of a session, and closes it; every party calls this, those that are no members without a pool. ``items``: how many, and how many at a time. Returns the
+    items that are there."""
+    count, chunk = items
+    chunks, available = -(-count // chunk), 0
     try:
         if pool is not None:
-            pool.store.require_room(count, len(context.committee.local_parties()))
+            pool.store.require_room(count, len(pool.group.context.committee.local_parties()))
         with context.phase("fill", chunks) as step:
             for i in range(chunks):
                 if pool is not None:
                     available = pool.fill(min(chunk, count - i * chunk), chunk)
                 # Parties that are no members do not time out.
-                context.session.compare("items made", f"{kind.name} {i}".encode())
+                context.session.compare("items made", f"{name} {i}".encode())
                 step()
     finally:
         if pool is not None:
             pool.close()
-    return {"pool": pool_name(context.committee, kind), "available": available}
+    return available

@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +39,7 @@ from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.model.subset import Members
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.epochs.record import read_epoch
+from keyquorum.parties.epochs.record import is_pools_place, pools_place, read_epoch
 from keyquorum.sharing.group import RoundingGroup
 from keyquorum.sharing.numbers import kind_of
 from keyquorum.sharing.variants import Destination, Preprocessing, PreprocessingKind, Variant, join_slices
@@ -179,22 +179,34 @@ def _common_chunks(reports: Sequence[Report], names: Sequence[int]) -> tuple[int
     return first + common, reports[0].gone[1] + sum(count for _, count in [*skipped[0], *lists[0][:common]])
 
 
-def pools_folder(committee: Committee, party: int) -> Path:
-    """Where a party's pools are."""
-    return committee.party_folder(party) / "pools"
+def pools_folder(committee: Committee, party: int, epoch: str | None = None) -> Path:
+    """Where a party's pools of an epoch are, by its name; None: of the epoch in which the party is. Raises EpochError."""
+    folder = committee.party_folder(party)
+    return pools_place(folder, read_epoch(folder).name if epoch is None else epoch)
+
+
+def _all_pools(committee: Committee, party: int) -> list[Path]:
+    """Folders of a party's pools of all epochs."""
+    beside = _folders(pools_folder(committee, party, ""))
+    return [pool for folder in beside for pool in (_folders(folder) if is_pools_place(folder) else [folder])]
+
+
+def _folders(place: Path) -> list[Path]:
+    return sorted(path for path in place.glob("*") if path.is_dir())
 
 
 def require_unused_pools(committee: Committee, party: int) -> None:
     """Raises PoolError if a process uses a pool of a party."""
-    for folder in sorted(path for path in pools_folder(committee, party).glob("*") if path.is_dir()):
+    for folder in _all_pools(committee, party):
         require_unused(folder)
 
 
-def old_pools(committee: Committee, party: int) -> list[Path]:
-    """Folders of a party's pools of another epoch than its own, and of pools of which a crash left items alone. Raises EpochError."""
-    here = read_epoch(committee.party_folder(party)).name
-    folders = sorted(path for path in pools_folder(committee, party).glob("*") if path.is_dir())
-    return [folder for folder in folders if not _is_of(folder, here)]
+def old_pools(committee: Committee, party: int, keep: Collection[str] = ()) -> list[Path]:
+    """Folders of a party's pools of another epoch than its own, and of pools of which a crash left items alone. ``keep``: names of further epochs whose pools are not listed. Raises EpochError."""
+    kept = {name: pools_folder(committee, party, name) for name in {read_epoch(committee.party_folder(party)).name, *keep}}
+    return [
+        folder for folder in _all_pools(committee, party) if not any(folder.parent == place and _is_of(folder, name) for name, place in kept.items())
+    ]
 
 
 def _is_of(folder: Path, epoch: str) -> bool:
@@ -209,9 +221,11 @@ def _is_of(folder: Path, epoch: str) -> bool:
 def drop_pools(committee: Committee, party: int, leaves: bool = False) -> None:
     """Erases a party's pools of other epochs than its own, when its shares have changed: their masks would join shares of two epochs. Of a party that ``leaves``
     the committee, all. Raises PoolError for one that is in use."""
-    folders = [path for path in pools_folder(committee, party).glob("*") if path.is_dir()] if leaves else old_pools(committee, party)
-    for folder in sorted(folders):
+    for folder in _all_pools(committee, party) if leaves else old_pools(committee, party):
         drop_pool(folder)
+    for place in filter(is_pools_place, _folders(pools_folder(committee, party, ""))):
+        with suppress(OSError):  # it has pools
+            place.rmdir()
 
 
 def pool_name(committee: Committee, kind: PreprocessingKind) -> str:
@@ -295,7 +309,7 @@ class Pool:
         self._names = [committee.number_of(number) for number in group.members]
         """Numbers of the members in the whole committee, for messages."""
         self._option = parties_option(committee)
-        folder = pools_folder(committee, context.party) / self.name
+        folder = pools_folder(committee, context.party, epoch) / self.name
         self.store = PoolStore(folder, kind, variant.sections, variant.parts(group))
         self._agreed, self._handed_out = Agreement(self.store.next, self.store.claim.end, self.store.chunks.number, self.store.chunks.items, 0, ""), 0
         self._claimed_together = 0

@@ -71,7 +71,7 @@ def _opened(
         if lost is None:
             raise
         log(f"the pool {pool_name(context.committee, variant)} of this party is dropped: {error.reason}")
-        drop_pool(pools_folder(context.committee, context.party) / pool_name(context.committee, variant))
+        drop_pool(pools_folder(context.committee, context.party, epoch) / pool_name(context.committee, variant))
         return Pool(context, group, variant, epoch)
     try:
         if lost is not None:

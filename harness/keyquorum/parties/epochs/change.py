@@ -21,7 +21,7 @@ from keyquorum.model.errors import EpochError
 from keyquorum.model.plain import Json, json_loads
 
 from .audited import audit_states
-from .erasure import cut_off_files, erase_files, erase_folder, has_shares, is_another_key, old_files, remove_empty
+from .erasure import cut_off_files, erase_files, erase_folder, erase_pools, has_shares, is_another_key, old_files, remove_empty
 from .lines import journal_label, journal_text, read_journal
 from .record import EPOCH_FILE, JOURNAL, RECORDS, Epoch, Record, lost_journal, parse_epoch, read_epoch, require_journal, shares_name, write_epoch
 from .statements import SIGNED, Statement, Statements, checked, read_votes, signed, standing_after
@@ -245,7 +245,7 @@ class Change:
         self._sign(after)
 
     def refuse(self) -> None:
-        """Refuses before the vote, and erases the new shares; the old epoch goes on. Raises EpochError after the vote."""
+        """Refuses before the vote, and erases the new shares and their pools; the old epoch goes on. Raises EpochError after the vote."""
         self._sign(rules.refuse(self.record.roles, self.me, self.standing))
         self._drop()
 
@@ -429,12 +429,13 @@ class Change:
             reached("epoch/back")
 
     def _drop(self) -> None:
-        """Erases the shares of the new epoch; at a party that joins, also what it got of the keys besides. Nothing else is touched: the old epoch never stopped."""
+        """Erases the shares of the new epoch, and pools that were filled for it; at a party that joins, also what it got of the keys besides. Nothing else is touched: the old epoch never stopped."""
         folders = [self.party_folder / "keys" / key / shares_name(self.record.name) for key in self.record.keys]
         erase_files(path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*")) if path.is_file())
         for folder in folders:
             if folder.is_dir():
                 folder.rmdir()
+        erase_pools(self.party_folder, self.record.name)
         for key, held in self.record.keys.items() if self.joins else ():
             made = self.party_folder / "keys" / key
             ours = made.is_dir() and not is_another_key(made, held)

@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import sync_folder
 from keyquorum.model.plain import Json, json_loads
 
-from .record import shares_name
+from .record import pools_place, shares_name
 
 IN_PLACE = ("share-*.kqs", "mac-*.kqs", "lisss*")
 """Files with shares in a key's folder, as key generation and ``keyquorum share`` leave them."""
@@ -97,9 +98,24 @@ def erase_files(paths: Iterable[Path]) -> int:
 
 def erase_folder(folder: Path) -> None:
     """Erases the share files below a folder, also what a crash left of one, and removes the folder with all else, which is public. May be repeated after a crash."""
-    found = (path for pattern in ("*.kqs", ".tmp*") for path in sorted(folder.rglob(pattern)))
-    erase_files(path for path in found if path.is_file() or path.is_symlink())
+    erase_files(_secret_files(folder))
     shutil.rmtree(folder)
+
+
+def _secret_files(folder: Path) -> Iterator[Path]:
+    found = (path for pattern in ("*.kqs", ".tmp*") for path in sorted(folder.rglob(pattern)))
+    return (path for path in found if path.is_file() or path.is_symlink())
+
+
+def erase_pools(party_folder: Path, epoch: str) -> None:
+    """Erases all pools of an epoch in which the party never was. Where the disk takes no write they are removed. May be repeated after a crash."""
+    place = pools_place(party_folder, epoch)
+    if not place.is_dir():
+        return
+    with suppress(OSError):
+        erase_files(_secret_files(place))
+    shutil.rmtree(place)
+    sync_folder(place.parent)
 
 
 def remove_empty(party_folder: Path, keys: Iterable[str], keep: str) -> None:

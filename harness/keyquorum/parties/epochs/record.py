@@ -23,6 +23,9 @@ JOURNAL = "epochs.journal"
 RECORDS = "epochs"
 """Folder of a party with the records and votes of all changes. They are public, and kept: with them a party that missed the end of a change finishes it, also years later."""
 
+POOLS, POOLS_OF = "pools", "epoch-"
+"""Folder of a party with its pools, and in it what begins the names of folders with those of an epoch."""
+
 
 @dataclass(frozen=True)
 class Epoch:
@@ -156,6 +159,17 @@ def write_epoch(party_folder: Path, epoch: Epoch) -> None:
 def shares_name(sharing: str) -> str:
     """Name of the folder, in a key's, with the shares of an epoch."""
     return f"shares-{sharing}"
+
+
+def pools_place(party_folder: Path, epoch: str) -> Path:
+    """Where a party's pools of an epoch are, whichever one it is in: so none is moved when the epoch changes. The empty name is that of epoch 0."""
+    place = party_folder / POOLS
+    return place / f"{POOLS_OF}{epoch}" if epoch else place
+
+
+def is_pools_place(folder: Path) -> bool:
+    """Whether a folder beside pools of epoch 0 is that of another epoch, by its name, which no pool has."""
+    return folder.name.startswith(POOLS_OF) and is_hex(folder.name.removeprefix(POOLS_OF), NAME_DIGITS)
 
 
 def shares_folder(party_folder: Path, key: str) -> Path:

@@ -53,7 +53,7 @@ def status(committee: Committee, party: int) -> Json:
     erased = [line["date"] for line in mine if line["said"]["kind"] == Stage.ERASED]
     return {
         "party": party, "number": here.number, "epoch": here.name, "keys": keys, "unfinished": unfinished,
-        "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "old_pools": [str(path) for path in old_pools(committee, party)],
+        "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "old_pools": [str(path) for path in old_pools(committee, party, keep)],
         "backups_before": erased[-1] if erased else "", "moved_to": _moved_to(committee, folder, here), "missing": list(here.missing),
         "went_back": [change.record.name for change in changes if change.standing.stage == Stage.GONE_BACK and not change.settled],
         "contradictions": [line for change in changes for line in change.contradictions()],

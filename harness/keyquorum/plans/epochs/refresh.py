@@ -5,6 +5,7 @@
 3. Every party adds shares of zero to its shares of every vector, locally, and stores the sums beside the old shares. Until then parties serve.
    With more sets of members than have seeds t + 1 parties deal new shares instead (:mod:`.dealing`), where all follow the protocol.
    Parties of Shamir's sharing may be absent (``absent``): the others make the new epoch, in which these have no shares until they are recovered (:mod:`.recover`).
+   With ``hold`` the parties then fill pools of the new epoch (:mod:`.hold`).
 4. Daemons lend their locks: they end their sessions, and serve in the new epoch when it is there. When all have, the parties vote, commit and erase (:class:`.Change`). A party that fails before its vote refuses, and the
    old epoch goes on.
 
@@ -35,6 +36,7 @@ from keyquorum.parties.epochs.record import origin_of
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.dealing import Dealing, wipe_bytes
+from keyquorum.plans.epochs.hold import fill_held
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding, check_hold, holding_of
@@ -96,19 +98,23 @@ def check_refresh(committee: Committee, party: int, job: Json) -> None:
     Change.refuse_unvoted(whole, number)
 
 
-@party_job("refresh_shares", {}, check=check_refresh, verified=True, optional={ABSENT: list})
+HOLD = "hold"
+"""Field of a job: whether pools of the new epoch are filled before the parties vote (missing: no)."""
+
+
+@party_job("refresh_shares", {}, check=check_refresh, verified=True, optional={ABSENT: list, HOLD: bool})
 def refresh_job(context: PartyContext, job: Json) -> Json:
-    """The job ``refresh_shares``: new shares of all keys of the committee, in a new epoch; the old shares are erased, and pools of other epochs. Raises CommitteeError beside a daemon of this party that does not lend its lock."""
+    """The job ``refresh_shares``: new shares of all keys of the committee, in a new epoch, with pools where it says :data:`HOLD`; the old shares are erased, and pools of other epochs. Raises CommitteeError beside a daemon of this party that does not lend its lock."""
     committee, party = context.committee.whole, context.committee.number_of(context.party)
     with ExitStack() as alone:
         stop = [lambda: alone.enter_context(shares_alone(committee, [party], "refresh_shares"))]
         if not all(change.settled for change in Change.recent(committee, party)):  # the end of an earlier change is another epoch
             stop.pop()()
-        return _refresh(context, lambda: stop.pop()() if stop else None)
+        return _refresh(context, lambda: stop.pop()() if stop else None, job.get(HOLD, False))
 
 
-def _refresh(context: PartyContext, stop_serving: Callable[[], None]) -> Json:
-    """``stop_serving``: after this nobody uses the party's shares or pools, but this job."""
+def _refresh(context: PartyContext, stop_serving: Callable[[], None], hold: bool) -> Json:
+    """``stop_serving``: after this nobody uses the party's shares or pools, but this job. ``hold``: fills pools of the new epoch before that."""
     check_members(context.committee)
     committee, party = context.committee.whole, context.committee.number_of(context.party)
     settle(context, (committee, party))
@@ -133,6 +139,7 @@ def _refresh(context: PartyContext, stop_serving: Callable[[], None]) -> Json:
                 step()
         for name, holding in ((name, Holding.from_json(said)) for name, said in record.keys.items()):
             check_stored(holding, change.folder(name), party)
+        pools = fill_held(context, [info.parameters for info, _ in held.values()], record.name) if hold else {}
         with context.phase("parties stop to serve"):
             stop_serving()
         context.session.compare("new shares on the disk", bytes.fromhex(record.digest))
@@ -146,7 +153,7 @@ def _refresh(context: PartyContext, stop_serving: Callable[[], None]) -> Json:
         change.check_erasable()
         drop_pools(committee, party)
         erased = change.erase()
-    return {"epoch": record.number, "name": record.name, "keys": sorted(held), "bytes_erased": erased}
+    return {"epoch": record.number, "name": record.name, "keys": sorted(held), "bytes_erased": erased, "pools": pools}
 
 
 def settle(context: PartyContext, of: tuple[Committee, int] | None = None) -> None:
@@ -234,6 +241,7 @@ def _noted(errors: list[Exception]) -> Iterator[None]:
 
 
 __all__ = [
+    "HOLD",
     "absent_from",
     "check_members",
     "check_refresh",
