@@ -57,6 +57,10 @@ def test_lwe_by_hand(tmp_path: Path) -> None:
     output = tmp_path / "x.lwe.plain"
     assert json.loads(output.read_text()) == messages.tolist() and output.stat().st_mode & 0o077 == 0
     assert "10 items left of 30" in call("pool", "status", folder)
+    assert "pool lwe64-p2-round_ltz_circuit: 10 items of the new epoch" in call("refresh-shares", folder, "--hold")
+    assert "party 1: lwe64-p2-round_ltz_circuit: 10 items left of 10" in call("pool", "status", folder)
+    call("refresh-shares", folder, "--hold", "--job", tmp_path / "refresh.json")
+    assert json.loads((tmp_path / "refresh.json").read_text()) == {"kind": "refresh_shares", "hold": True}
     path.write_bytes(encrypt(parameters, secret, messages, rng).to_bytes("00" * 16))
     with pytest.raises(CiphertextError, match="encrypted under another key"):
         call("decrypt", folder, "key", path, "--to", 1)

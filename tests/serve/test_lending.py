@@ -22,8 +22,10 @@ from keyquorum.parties import PartyContext, queue, run_in_process
 from keyquorum.parties.epochs import Change, read_epoch
 from keyquorum.parties.jobs import run_job
 from keyquorum.parties.queue import SERVES, hold, unserved
+from keyquorum.plans.epochs import hold as hold_module
 from keyquorum.plans.epochs import refresh
-from keyquorum.plans.pools import Pool
+from keyquorum.plans.pool_store import pool_status
+from keyquorum.plans.pools import Pool, pools_folder
 from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
 from keyquorum.serve import daemon
 from keyquorum.serve.client import RefusedUnconnected, fetch, make_receiver
@@ -67,10 +69,10 @@ def daemons(committee: Committee, make: Callable[[int], Daemon]) -> Iterator[lis
             assert not each.is_alive()
 
 
-def refreshed(committee: Committee) -> None:
+def refreshed(committee: Committee, hold_pools: bool = False) -> None:
     """A refresh with the locks of a job, as processes have them."""
     with hold(committee, range(committee.size), {"kind": "refresh_shares"}):
-        run_in_process(committee, lambda context: run_job(context, api.refresh_shares_job(committee)), timeout=60)
+        run_in_process(committee, lambda context: run_job(context, api.refresh_shares_job(committee, hold=hold_pools)), timeout=60)
 
 
 def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
@@ -211,6 +213,29 @@ def test_a_party_that_plans_seldom_holds_no_change_up(three: tuple[Committee, Pa
         Seldom.slow = False
         assert right(fetch(committee, alice, data, wait=40))
     assert not failures
+
+
+def test_pools_are_full_when_a_daemon_serves_again(three: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests are answered while pools of the new epoch are filled, and after the change from these, also without ``keep``."""
+    committee, alice, data = three
+    pool = "lwe53-p16-round_ltz_circuit"
+    fill = api.pool_fill_job(committee, "lwe53-p16", "round_ltz_circuit", 20)
+    run_in_process(committee, lambda context: run_job(context, fill), timeout=60)
+    seen, agreed = list[bool](), hold_module._agreed
+
+    def asked(*given: object) -> object:
+        if not seen:
+            seen.append(right(fetch(committee, alice, data, wait=30)))
+        return agreed(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hold_module, "_agreed", asked)
+    with daemons(committee, lambda party: Daemon(committee, party, Service("key", patience=20.0))) as failures:
+        assert right(fetch(committee, alice, data, wait=30))
+        refreshed(committee, hold_pools=True)
+        assert right(fetch(committee, alice, data, wait=30))
+        made, used = pool_status(pools_folder(committee, 0) / pool)
+        assert 11 <= made <= 17 and 3 <= used <= 6
+    assert seen and all(seen) and not failures
 
 
 def test_a_daemon_that_did_not_load_its_new_shares_ends(three: tuple[Committee, Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,7 @@ def test_pools_of_another_epoch_are_listed_and_overwritten_and_others_stay(tmp_p
         torn.mkdir()
         (torn / path.name).write_bytes(b"masks")
     said = [line.text for line in examine_epochs(committee, [0]) if not line.ok]
-    places = [pools_folder(committee, 0) / name for name in ("before", "torn")]
+    places = [pools_folder(committee, 0, "") / name for name in ("before", "torn")]
     assert said == [f"party 0: NOT ERASED: the pool {place} is of another epoch: keyquorum epoch erase" for place in places]
     api.epoch_erase(committee)
     assert _chunks(committee) == new and not list(committee.folder.rglob("before"))

@@ -149,7 +149,7 @@ def _is_subset(committee: Committee, numbers: Sequence[int]) -> bool:
     """Whether pools of parties with these numbers are filled in a session of this committee: some of it, or all (none is named)."""
     there = {committee.number_of(party) for party in range(committee.size)}
     proper = all(map(is_count, numbers)) and there.issuperset(numbers) and list(numbers) == sorted(set(numbers))
-    return not numbers or (proper and len(numbers) > 1 and not committee.verifies_products)
+    return not numbers or (proper and len(numbers) > 1 and not committee.malicious)
 
 
 def _agreed(committee: Committee, shown: Sequence[Mapping[tuple[str, tuple[int, ...]], Held]]) -> list[Held]:
