@@ -148,6 +148,10 @@ class KeyScheme(ABC, Generic[K, P, R]):
         """Why a committee cannot decrypt under this key, in one line; empty where it can, and for keys that decrypt nothing."""
         return ""
 
+    def weaknesses_in(self, info: K, committee: Committee) -> list[str]:
+        """What a committee that gets a key from another one cannot promise for it, a line each, for a warning. The default: nothing."""
+        return []
+
     def vectors_for(self, info: K, committee: Committee) -> tuple[SecretVector, ...]:
         """The vectors of which a committee has shares while it holds a key, whoever made the key. Raises ParameterError for keys that it cannot hold. The default: the vectors of the key, and no
         committee with MACs."""
@@ -155,9 +159,9 @@ class KeyScheme(ABC, Generic[K, P, R]):
             raise ParameterError(f"{committee.protocol}: keys of {info.parameters.name} are not held with MACs: choose a committee without MACs")
         return require_shares(info.secrets, committee)
 
-    def passed_on(self, info: K, held: Sequence[SecretVector], committee: Committee) -> tuple[Domain | None, ...]:
+    def passed_on(self, info: K, held: Sequence[SecretVector], committee: Committee, burned: bool = False) -> tuple[Domain | None, ...]:
         """How a committee gets the vectors that it will have of a key (:meth:`vectors_for`) from one that has those in ``held``: the domain in which summands of each are dealt, or None for the last one if the
-        new members make it (:meth:`make_last`). Raises ParameterError where one does not come. The default: the same vectors are dealt in their domains."""
+        new members make it (:meth:`make_last`). ``burned``: the other one has MACs and does not use them, so nothing that its members deal in one domain shows what they deal in another. Raises ParameterError where one does not come. The default: the same vectors are dealt in their domains."""
         wanted = self.vectors_for(info, committee)
         if tuple(held[: len(wanted)]) != wanted:
             missing = ", ".join(vector.domain for vector in wanted if vector not in held)

@@ -26,19 +26,21 @@ from keyquorum.plans.epochs import macs, reshare
 from keyquorum.plans.epochs.macs import MacGroup
 from keyquorum.plans.epochs.orders import examine_epochs
 from keyquorum.plans.epochs.origins import BURNED, assumed_keys
+from keyquorum.plans.epochs.prove import proofs_run
 from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.plans.epochs.transfer import Transfer
 from keyquorum.plans.examine import examine_keys
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import aes_blocks, sum_inputs
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.holding import holding_of, shares_in
+from keyquorum.schemes.holding import Holding, holding_of, shares_in
 from keyquorum.schemes.key_folder import load_held_key, load_key, load_shares
 from keyquorum.schemes.prf.key import sharing_of
 from keyquorum.sharing.shares import Run, Shares
 
+from tests.plans.corrupted import Ends, ends_of
 from tests.plans.epochs.test_transfer import attacked, record_of, states_another
-from tests.plans.test_own_primes import created
+from tests.plans.test_own_primes import created, small
 from tests.plans.test_refresh import public_files, share_bytes, with_keys
 from tests.schemes import test_tfhe
 
@@ -473,7 +475,7 @@ def test_the_masks_of_what_is_opened_are_needed(tmp_path: Path, monkeypatch: pyt
 # -- burned MAC keys -------------------------------------------------------------------------------------------------------
 
 
-def burned(tmp_path: Path, name: str) -> tuple[Committee, dict[str, Any]]:
+def burned(tmp_path: Path, name: Any) -> tuple[Committee, dict[str, Any]]:
     """A committee whose MAC key was burned at one party, and what its key was."""
     old = with_keys(tmp_path, "spdz2k", 2, [name])
     truth = truths(old)
@@ -488,7 +490,12 @@ def test_keys_leave_a_burned_mac_key_if_this_is_accepted(tmp_path: Path, name: s
     new = api.init_after(tmp_path / "new", old, protocol=to[0], parties=to[1])
     with pytest.raises(BurnedKeyError, match="keyquorum reshare --accept-origin burned passes keys on without MACs"):
         reshared(old, new)
-    with pytest.warns(SecurityWarning, match="use them after keyquorum epoch prove, or make new keys"):
+    tested = (
+        r"pass the keys on to a committee without MACs and test the shares there .*spdz2k has no such test"
+        if new.authenticated
+        else "test the shares with keyquorum epoch prove"
+    )
+    with pytest.warns(SecurityWarning, match=f"before anybody decrypts {tested}.*, or make new keys"):
         job = api.reshare_job(old, new, None, BURNED)
     between = bridge(old, new)
     for party in range(between.size):
@@ -497,6 +504,54 @@ def test_keys_leave_a_burned_mac_key_if_this_is_accepted(tmp_path: Path, name: s
     assert truths(new) == truth
     assert record_of(new).keys["key"]["flags"] == [] and assumed_keys(new, 0) == ["key"]
     assert record_of(new).origin[0].endswith("passed on without MACs, as a MAC key was burned, which makes it semi-honest")
+
+
+def passed_on_burned(old: Committee, new: Committee) -> Ends:
+    between, job = bridge(old, new), api.reshare_job(old, new, None, BURNED)
+    for party in range(between.size):
+        check_alone(between, party, job)
+    return ends_of(between, lambda context: run_job(context, job), patience=30)
+
+
+def another_share(liar: Committee, index: int, added: int, place: int = 0) -> Callable[..., Any]:
+    """Party 0 of a committee reads another value of its share of a vector, of which it has no proper MAC: it deals that, and states it."""
+    honest = macs.read_vector
+
+    def read(held: Holding, folder: Path, party: int, number: int) -> Any:
+        share = honest(held, folder, party, number)
+        if folder.is_relative_to(liar.party_folder(0)) and number == index:
+            modulus, at = Domain.parse(held.vectors[index].domain).prime or 1 << 64, place * share.element_words
+            share.words[0, at] = (int(share.words[0, at]) + added) % modulus
+        return share
+
+    return read
+
+
+@pytest.mark.parametrize("to", ["mascot", "spdz2k"])
+@pytest.mark.parametrize("shifted", [None, 0, 2], ids=["honest", "one prime", "modulo 2^64"])
+def test_without_macs_the_ring_vector_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, shifted: int | None) -> None:
+    """An old member shifts its summand modulo 2^64 alone: nobody takes that from it. Modulo one prime alone: the tests of lifted values find it."""
+    old, truth = burned(tmp_path, small("bfv"))
+    new = api.init_after(tmp_path / "new", old, protocol=to, parties=2)
+    if shifted is not None:
+        monkeypatch.setattr(macs, "read_vector", another_share(old, shifted, 1))
+    ends = passed_on_burned(old, new)
+    if shifted == 0:
+        ends.found("not the same short integers modulo all primes")
+        return
+    assert not any(isinstance(end, Exception) for end in ends), ends
+    assert secrets(new) == truth["key"][0] and record_of(new).keys["key"]["flags"] == ["ring_secret"]
+    info = load_key(new.key_folder(0, "key"))
+    assert {proofs_run(new.key_folder(party, "key"), info) for party in range(2)} == {1}, "a try"
+
+
+def test_without_macs_bits_are_tested_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old member adds 2 to its share of a bit, and the new committee has the bit all the same."""
+    old, truth = burned(tmp_path, AES)
+    new = api.init_after(tmp_path / "new", old, protocol="mascot", parties=2)
+    monkeypatch.setattr(macs, "read_vector", another_share(old, 0, 2))
+    assert not any(isinstance(end, Exception) for end in passed_on_burned(old, new))
+    assert truths(new) == truth and set(truth["key"][0][0]) == {0, 1}
 
 
 def test_only_macs_are_burned(tmp_path: Path) -> None:

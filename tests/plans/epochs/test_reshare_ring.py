@@ -20,6 +20,7 @@ from keyquorum.parties import mac_key
 from keyquorum.plans.epochs.macs import MacGroup
 from keyquorum.plans.epochs.origins import assumed_keys
 from keyquorum.plans.epochs.prove import proofs_run, set_proofs, shown_to_fit
+from keyquorum.plans.epochs.tries import MOST_TRIES
 from keyquorum.schemes.holding import holding_of
 from keyquorum.schemes.key_folder import load_held_key, load_key
 from keyquorum.schemes.seal import ring_secret
@@ -255,19 +256,20 @@ def test_masked_values_do_not_wrap(name: str, parties: int) -> None:
 
 
 def test_all_tries_are_in_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key has as many tries and tests of shares as a test of shares alone is budgeted for; more are refused before anything is sent, and so is a key whose primes are too short for masks."""
+    """Tries and tests of shares of a key are together no more than those that tests of shares alone are budgeted for, and some of these are kept back; more are refused before anything is sent, and so is a key whose primes are too short for masks."""
     old = with_keys(tmp_path, "mal-rep-field", 3, [small("bfv")])  # type: ignore[list-item]
     folder, info = old.key_folder(0, "key"), load_key(old.key_folder(0, "key"))
     new = api.init_after(tmp_path / "new", old, protocol="mascot", parties=2)
     assert 0 < leaked(info, new) < 2**-46  # type: ignore[arg-type]
+    for runs in (16, MOST_TRIES):
+        for party in range(3):
+            set_proofs(old.key_folder(party, "key"), info, runs, fits=True)
+        with pytest.raises(PolicyError, match=f"its shares were tested {runs} times, .* 4 of 16 tests are kept back for recoveries"):
+            reshared(old, new)
     for party in range(3):
-        set_proofs(old.key_folder(party, "key"), info, 16, fits=True)
-    with pytest.raises(PolicyError, match="its shares were tested 16 times, which is all that its budget allows"):
-        reshared(old, new)
-    for party in range(3):
-        set_proofs(old.key_folder(party, "key"), info, 15, fits=True)
+        set_proofs(old.key_folder(party, "key"), info, MOST_TRIES - 1, fits=True)
     attacked_last(old, tmp_path)
-    assert proofs_run(folder, info) == 16 and shown_to_fit(folder, info), "what a test has shown stays"
+    assert proofs_run(folder, info) == MOST_TRIES and shown_to_fit(folder, info), "what a test has shown stays"
     for changed in ({"protocol": "none"}, {"parties": 1 << 40}, {"threshold": 1 << 40}):  # what other members send
         with pytest.raises(ParameterError, match="which no committee is: make a new key"):
             check_ring_secret(replace(info, **changed), new)  # type: ignore[arg-type]

@@ -526,7 +526,7 @@ def test_keys_are_assumed_to_be_right_until_they_are_tested(tmp_path: Path) -> N
     assert require_correct(old, 0, "key", False) == ""
     with pytest.raises(
         KeyFileError,
-        match=r"key key: correct: assumed: .*test its shares with keyquorum epoch prove, make a new key, or serve it with --accept-assumed",
+        match=r"key key: correct: assumed: .*test the shares with keyquorum epoch prove, make a new key, or serve it with --accept-assumed",
     ):
         require_correct(first, 1, "key", False)
     with pytest.raises(KeyFileError, match="correct: assumed"):

@@ -59,6 +59,13 @@ def made_flags(info: KeyInfo, before: Json, origin: Sequence[str], passed: Passa
     return (*ring, LIFT_TESTED, CORRECT) if one and info.parameters.scheme == "ckks" else (*ring, CORRECT)
 
 
+def _tested(committee: Committee) -> str:
+    """How shares that are only assumed to be right are tested, for people."""
+    if committee.authenticated:
+        return f"pass the keys on to a committee without MACs and test the shares there with keyquorum epoch prove ({committee.protocol} has no such test)"
+    return "test the shares with keyquorum epoch prove"
+
+
 def origin_weaknesses(old: Committee, new: Committee, accepted: str | None = None) -> list[str]:
     """What users of the keys lose by passing them on, for a warning."""
     found = []
@@ -68,11 +75,11 @@ def origin_weaknesses(old: Committee, new: Committee, accepted: str | None = Non
         )
     if new.malicious and not old.malicious:
         found.append(
-            f"{old.name} is of {old.protocol}: a member that deviated may know these keys, or have changed them, and {new.name} cannot promise more: test them with keyquorum epoch prove, or make new keys"
+            f"{old.name} is of {old.protocol}: a member that deviated may know these keys, or have changed them, and {new.name} cannot promise more: {_tested(new)}, or make new keys"
         )
     if accepted == BURNED:
         found.append(
-            f"{old.name} passes keys on without its MACs: one of its members can change them, and learn of them from wrong decryptions: use them after keyquorum epoch prove, or make new keys"
+            f"{old.name} passes keys on without its MACs: one of its members can change them, and learn of them from wrong decryptions: before anybody decrypts {_tested(new)}, or make new keys"
         )
     if new.threshold == new.size - 1:
         found.append(
@@ -106,7 +113,7 @@ def origin_lines(committee: Committee, party: int) -> Iterator[str]:
     for number, text in enumerate(said) if len(said) > 1 else ():
         yield f"party {party}: keys were {'made by' if number == 0 else 'passed on to'} {text}"
     for key in assumed_keys(committee, party):
-        yield f"party {party}: key {key}: correct: assumed: nothing shows that a committee before passed on the right shares (keyquorum epoch prove tests keys for SEAL)"
+        yield f"party {party}: key {key}: correct: assumed: nothing shows that a committee before passed on the right shares ({'there is no test with MACs' if committee.authenticated else 'keyquorum epoch prove tests keys for SEAL'})"
 
 
 def require_correct(committee: Committee, party: int, key: str, accepted: bool) -> str:
@@ -115,9 +122,7 @@ def require_correct(committee: Committee, party: int, key: str, accepted: bool) 
         return ""
     said = f"key {key}: correct: assumed: a committee of semi-honest parties had it before"
     if committee.malicious and not accepted:
-        raise KeyFileError(
-            f"{said}, and {committee.protocol} promises more: test its shares with keyquorum epoch prove, make a new key, or serve it with --accept-assumed"
-        )
+        raise KeyFileError(f"{said}, and {committee.protocol} promises more: {_tested(committee)}, make a new key, or serve it with --accept-assumed")
     return said
 
 

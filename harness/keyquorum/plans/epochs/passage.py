@@ -25,12 +25,12 @@ class Passage:
     made: bool
 
 
-def passage(between: Bridge, key: str, info: KeyInfo, vectors: Sequence[object]) -> Passage:
-    """The passage of a key. ``vectors``: that the old committee has, as a record has them. Raises ParameterError for a key that the new one cannot hold."""
+def passage(between: Bridge, key: str, info: KeyInfo, vectors: Sequence[object], burned: bool) -> Passage:
+    """The passage of a key. ``vectors``: that the old committee has, as a record has them; ``burned``: its members do not use their MACs. Raises ParameterError for a key that the new one cannot hold."""
     new, scheme = between.sides[1], scheme_of(info)
     wanted = scheme.vectors_for(info, new)
     try:
-        ways = scheme.passed_on(info, [_vector(each) for each in vectors], new)
+        ways = scheme.passed_on(info, [_vector(each) for each in vectors], new, burned)
     except ParameterError as error:
         raise ParameterError(f"key {key}: {error}") from None
     dealt = tuple(domain for domain in ways if domain is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from keyquorum._engine import CheckError
@@ -58,14 +58,17 @@ def prove_job(context: PartyContext, job: Json) -> Json:
 
 
 def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], folder: Path) -> None:
-    """Tests shares of all parties, and counts the run before anything is opened; every party calls this, after all compared the key. ``folder``: of the key, with its public files; the shares need not be there yet.
-    Raises PolicyError after :data:`.FIT_RUNS` runs, and where counts are too far apart, :class:`.CheckError` if the shares do not fit."""
+    """Tests shares of all parties; every party calls this, after all compared the key. All have counted the run before anything is opened. ``folder``: of the key, with its public files; the shares need not be there yet.
+    Rounds: 2 for the count, 1 for that all wrote it, those of :meth:`.KeyScheme.prove_fit`, and 1 when the run is counted. Raises PolicyError after :data:`.FIT_RUNS` runs, and where counts are too far apart, :class:`.CheckError` if the shares do not fit."""
     runs = _agreed(context, info, proofs_run(folder, info), noted_split(folder, info).get(PROOFS, 0))
     require_left(info, runs)
+    raise_count(folder, info, runs)
+    context.session.compare("count of tests of shares on the disk", runs.to_bytes(COUNT_BYTES, "little"))
 
     def counted() -> None:
         set_proofs(folder, info, runs + 1)
         reached("prove/counted")
+        context.session.compare("test of shares counted", (runs + 1).to_bytes(COUNT_BYTES, "little"))
 
     result = "not ended"
     try:
@@ -89,16 +92,21 @@ def _agreed(context: PartyContext, info: KeyInfo, mine: int, noted: int) -> int:
             raise PolicyError(
                 f"party {party} sent {len(said)} bytes that are no count of tests of shares of key {info.key_id}: run the same version everywhere"
             )
-    counts = [int.from_bytes(said, "little") for said in stated]
-    known = max(noted, confirmed(counts, context.committee.threshold))
-    for party, runs in enumerate(counts):
+    runs = confirmed_tests(info, {party: int.from_bytes(said, "little") for party, said in enumerate(stated)}, context.committee.threshold, noted)
+    context.session.compare("count of tests of shares", runs.to_bytes(COUNT_BYTES, "little"))
+    return runs
+
+
+def confirmed_tests(info: KeyInfo, counts: Mapping[int, int], threshold: int, noted: int) -> int:
+    """The largest of the ``counts`` of tests that parties report, by number, if ``threshold`` others do not deny it, or it is ``noted`` for a standby. Raises PolicyError."""
+    known = max(noted, confirmed(list(counts.values()), threshold))
+    for party, runs in counts.items():
         if runs > known + TOLERANCE:
             raise PolicyError(
                 f"party {party} reports {runs} tests of shares of key {info.key_id}, only {known} are confirmed by another party: nothing was tested; if it is right "
                 f'(others were restored from backups), set "runs" in their {FILE} to {runs}'
             )
-    context.session.compare("count of tests of shares", max(counts).to_bytes(COUNT_BYTES, "little"))
-    return max(counts)
+    return max(counts.values())
 
 
 def check_left(folder: Path, info: KeyInfo) -> None:
@@ -122,9 +130,11 @@ def shown_to_fit(folder: Path, info: KeyInfo) -> bool:
     return bool(_read(folder, info)["fits"])
 
 
-def count_run(folder: Path, info: KeyInfo, runs: int) -> None:
-    """Sets this party's count to ``runs`` for something else that opens as much as a test, before it begins; what the last test showed stays."""
-    set_proofs(folder, info, runs, shown_to_fit(folder, info))
+def raise_count(folder: Path, info: KeyInfo, runs: int) -> None:
+    """Brings this party's count up to ``runs``, if it is lower; what the last test showed stays. Before each run all bring theirs up to the one that they agreed on, so that those of honest parties are
+    never more than one run apart, whoever breaks off between their writes."""
+    if proofs_run(folder, info) < runs:
+        set_proofs(folder, info, runs, shown_to_fit(folder, info))
 
 
 def _read(folder: Path, info: KeyInfo) -> Json:
@@ -146,4 +156,16 @@ def set_proofs(folder: Path, info: KeyInfo, runs: int, fits: bool = False) -> No
     write_atomically(folder / FILE, (json.dumps({"key_id": info.key_id, "runs": runs, "fits": fits}) + "\n").encode(), 0o600)
 
 
-__all__ = ["FILE", "check_left", "check_prove", "count_run", "proofs_run", "prove", "prove_job", "require_left", "set_proofs", "shown_to_fit"]
+__all__ = [
+    "FILE",
+    "check_left",
+    "check_prove",
+    "confirmed_tests",
+    "proofs_run",
+    "prove",
+    "prove_job",
+    "raise_count",
+    "require_left",
+    "set_proofs",
+    "shown_to_fit",
+]

@@ -28,7 +28,7 @@ from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json, is_count, json_loads
-from keyquorum.model.subset import ABSENT, Subset, decrypts_apart, numbers_text
+from keyquorum.model.subset import ABSENT, Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.audited import audit
@@ -40,15 +40,13 @@ from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_files
 from keyquorum.plans.epochs.prove import check_left, prove
 from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, held_keys, wipe_bytes
-from keyquorum.plans.noise_check import failed_checks, set_failed_checks
+from keyquorum.plans.epochs.restored_counts import RestoredCounts, Said, parsed_counts, said_counts
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.counts import DECRYPTIONS, agreed_count, confirmed, decryptions_used, noted_split, set_count
 from keyquorum.schemes.holding import Holding, check_hold, holding_of
 from keyquorum.schemes.key_folder import holds_a_key, load_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
-from keyquorum.schemes.quorum_shares import counting_parties
 
 ALSO = "also"
 """Field of a job: numbers of further lost parties that are recovered in the same run (missing: none)."""
@@ -253,7 +251,7 @@ class _Run:
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
-    def _exchange(self, said: Json | None) -> tuple[Json, list[bytes], list[Json]]:
+    def _exchange(self, said: Json | None) -> tuple[Json, list[bytes], list[dict[str, Said]]]:
         """What the helpers say of their keys and epoch, the same; at the lost party also the statements that each shows, and its counts."""
         stated = self.session.all_gather(b"" if said is None else digest_of(said))
         first, expected = self.helpers[0], stated[self._at(self.helpers[0])]
@@ -266,16 +264,16 @@ class _Run:
             change = Change.current(self.committee, self.party)
             for lost in map(self._at, self.lost):
                 self.session.send(lost, b"" if change is None or not said or not said["epoch"][0] else change.show())
-                self.session.send(lost, json.dumps(_counts(self.committee, self.party, said["keys"] if said else {})).encode())
+                self.session.send(lost, json.dumps(said_counts(self.committee, self.party, said["keys"] if said else {})).encode())
                 if self.party == first:
                     self.session.send(lost, json.dumps(said).encode())
             return said or {}, [], []
         if not self.is_lost:
             return {}, [], []
-        shown, counts, content = list[bytes](), list[Json](), b""
+        shown, counts, content = list[bytes](), list[dict[str, Said]](), b""
         for party in self.helpers:
             shown.append(self.session.recv(self._at(party), MOST_SAID))
-            counts.append(self._parsed_counts(party, self.session.recv(self._at(party), MOST_SAID)))
+            counts.append(parsed_counts(party, self.session.recv(self._at(party), MOST_SAID)))
             if party == first:
                 content = self.session.recv(self._at(party), MOST_SAID)
         try:
@@ -287,15 +285,6 @@ class _Run:
         if any(set(mine) != set(found["keys"]) for mine in counts):
             raise EpochError("a helper sent counts of other keys than it stated: run the same version everywhere")
         return found, shown, counts
-
-    def _parsed_counts(self, party: int, data: bytes) -> Json:
-        try:
-            found = json_loads(data)
-            if not all((used is None or is_count(used)) and is_count(failed) and is_count(noted) for used, failed, noted in found.values()):
-                raise ValueError("no counts")
-        except (ValueError, TypeError, AttributeError):
-            raise EpochError(f"party {party} sent something that is no counts: run the same version everywhere") from None
-        return dict(found)
 
     def _enter(self, said: Json, shown: Sequence[bytes]) -> None:
         """Takes the lost party to the epoch of the others, if it has none."""
@@ -423,25 +412,11 @@ class _Run:
                 for data in secret:
                     wipe_bytes(data)
 
-    def _count(self, info: KeyInfo, counts: Sequence[int], noted: Sequence[int]) -> int:
-        """The count of decryptions from those of the helpers, and what they have noted for a standby. Where parties decrypt without the others, absent ones lag behind, and the largest count has all decryptions if one helper was among the last that counted. Raises ParameterError where none may be."""
-        if not decrypts_apart(self.committee):
-            most = dict(zip(self.helpers, map(max, counts, noted), strict=True))
-            used = dict(zip(self.helpers, counts, strict=True))
-            known = confirmed([most.get(party, 0) for party in range(self.committee.size)], self.committee.threshold)
-            return agreed_count([used.get(party, 0) for party in range(self.committee.size)], self.committee.threshold, 0, info, known)
-        needed = self.committee.size - counting_parties(self.committee) + 1
-        if len(self.helpers) < needed:
-            raise ParameterError(
-                f"key {info.key_id}: its decryptions are counted, and {len(self.helpers)} helpers may not know of all: name {needed} or more with --from"
-            )
-        return max(counts)
-
-    def _recover(self, recovery: Recovery, key: str, said: Json, counts: Sequence[tuple[int | None, int, int]]) -> None:
-        """Makes a key's folder from what the helpers send, and moves it to its place. ``counts``: of each helper (:func:`_counts`)."""
+    def _recover(self, recovery: Recovery, key: str, said: Json, said_of_it: Sequence[Said]) -> None:
+        """Makes a key's folder from what the helpers send, and moves it to its place. ``said_of_it``: the counts of each helper."""
         info, party_folder = parsed(said["info"]), self.committee.party_folder(self.party)
         held = _held(self.committee, self.party, key, info)
-        used = self._count(info, [used or 0 for used, _, _ in counts], [noted for *_, noted in counts]) if info.counted else 0
+        counts = RestoredCounts.of(self.committee, info, dict(zip(self.helpers, said_of_it, strict=True)))
         making = party_folder / MAKING / key
         folder = making / secrets.token_hex(8)
         held.folder(folder).mkdir(parents=True, mode=0o700)
@@ -450,14 +425,11 @@ class _Run:
             with self.context.phase("shares"):
                 receive_files(self.session, self._at(self.helpers[0]), folder, info.files, said["sizes"])
                 self._receive_shares(recovery, held, (folder, key), said["origins"])
-            target, failed = self.committee.key_folder(self.party, key), max(failed for _, failed, _ in counts)
+            target = self.committee.key_folder(self.party, key)
             if holds_a_key(target):  # it was absent, and has all but the shares
-                self._publish_shares(held, folder, target, (used, failed))
+                self._publish_shares(held, folder, target, counts)
                 return
-            if info.counted:
-                set_count(folder, info, used)
-            if failed and decrypts_apart(self.committee):  # elsewhere all parties take part in a check, and the others remember
-                set_failed_checks(folder, info, failed)
+            counts.start(folder, info)
             scheme_of(info).check_public(folder, info)
             write_info(folder, info)
             check_stored(held, held.folder(folder), self.party)
@@ -474,14 +446,10 @@ class _Run:
             _clear(making)
         reached("recover/published")
 
-    def _publish_shares(self, held: Holding, folder: Path, target: Path, counts: tuple[int, int]) -> None:
-        """Moves the shares of a key to a party's folder of it, after its counts. ``counts``: decryptions, and refusals by checks of noise, that the helpers counted."""
-        info = load_key(target)
+    def _publish_shares(self, held: Holding, folder: Path, target: Path, counts: RestoredCounts) -> None:
+        """Moves the shares of a key to a party's folder of it, after its counts."""
         check_stored(held, held.folder(folder), self.party)
-        if info.counted:
-            set_count(target, info, max(counts[0], decryptions_used(target, info)))
-        if counts[1] > failed_checks(target, info) and decrypts_apart(self.committee):
-            set_failed_checks(target, info, counts[1])
+        counts.raise_there(target, load_key(target))
         reached("recover/written")
         sync_folder(held.folder(folder))
         os.rename(held.folder(folder), held.folder(target))
@@ -510,15 +478,6 @@ def _said(committee: Committee, party: int) -> Json:
     """What a helper says of its keys and its epoch: the same at all honest ones."""
     here = read_epoch(committee.party_folder(party))
     return {"epoch": [here.number, here.name], "records": public_records(committee, party), "keys": keys_said(committee, party, "recover")}
-
-
-def _counts(committee: Committee, party: int, keys: Json) -> Json:
-    """This party's counts of each key: of decryptions (None for keys whose are not counted), of refusals by checks of noise, and of decryptions as noted for a standby."""
-    places = {name: (committee.key_folder(party, name), parsed(held["info"])) for name, held in keys.items()}
-    return {
-        name: (decryptions_used(folder, info) if info.counted else None, failed_checks(folder, info), noted_split(folder, info).get(DECRYPTIONS, 0))
-        for name, (folder, info) in places.items()
-    }
 
 
 def _held(committee: Committee, party: int, key: str, info: KeyInfo) -> Holding:

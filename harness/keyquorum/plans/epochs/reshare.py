@@ -4,14 +4,14 @@
 2. All toss the name of the epoch, and compare the record of the change. Nothing of a share was sent so far.
 3. Dealers, some or all of the old members, deal their summands to the new ones (``Source/mpc/src/resharing.rs``). These write shares, public files and counts, and read them back; shares with MACs after step 4.
 4. All compare that this is done. Where members of one of the committees may be malicious, the new members check what they got (:class:`.Transfer`). With MACs they then make a vector that the old committee does not have
-   (:meth:`.KeyScheme.make_last`). The old members counted this before step 3.
+   (:meth:`.KeyScheme.make_last`), after all old members have counted this (:class:`.Tries`).
 5. The old members store the record, the new ones vote and commit, and all hear it (:class:`.Change`). Then the old members erase their shares.
 
 *A standby.* Where the old committee keeps its shares (``keep_old``), it takes no part in the change of the new one: it notes the record, gives away half of what its keys may still be used for, and goes on in its epoch. All that before a new
 member may vote.
 
 A new member that fails before its vote refuses, and the old epoch goes on. Sources: Desmedt, Jajodia 1997, for the change of a committee; Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995.
-Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, those of the check, 2 for what is stored (3 beside a standby), 2 for the statements.
+Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, those of the check, 1 for the count of tries and those of what is made, 2 for what is stored (3 beside a standby), 2 for the statements.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from keyquorum.model.domains import Domain
 from keyquorum.model.epoch import NAME_DIGITS, Stage
 from keyquorum.model.errors import BurnedKeyError, EpochError, KeyFileError, ParameterError
 from keyquorum.model.needs import require_disk
-from keyquorum.model.plain import Json, is_count, is_hex, json_loads
-from keyquorum.model.protocols import PROTOCOLS
+from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.subset import Subset
 from keyquorum.parties import mac_key
 from keyquorum.parties.context import PartyContext
@@ -44,15 +43,15 @@ from keyquorum.plans.epochs.counts import Counts, claim_split, counts_of, split,
 from keyquorum.plans.epochs.macs import values_of
 from keyquorum.plans.epochs.origins import BURNED, BURNED_ORIGIN, KEPT_ORIGIN, check_origin, made_flags, origin_weaknesses
 from keyquorum.plans.epochs.passage import Passage, passage
-from keyquorum.plans.epochs.prove import count_run, proofs_run, require_left
 from keyquorum.plans.epochs.refresh import check_stored, finish, held_keys, settle, wipe_bytes
-from keyquorum.plans.epochs.stated import Stated, agreed, statement
+from keyquorum.plans.epochs.stated import Stated, agreed, is_proper, statement
 from keyquorum.plans.epochs.transfer import CHECK, Carried, Transfer, checks_transfer
+from keyquorum.plans.epochs.tries import Tries
 from keyquorum.plans.pools import drop_pools
 from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.counts import PROOFS, note_split
-from keyquorum.schemes.holding import FLAGS, Holding, check_hold, holding_of
+from keyquorum.schemes.counts import note_split
+from keyquorum.schemes.holding import Holding, check_hold, holding_of
 from keyquorum.schemes.key_folder import load_key, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
@@ -60,8 +59,6 @@ from keyquorum.schemes.subset_keys import info_in
 
 MASKS = b"masks of "
 """Before the label of a vector: that of its masks."""
-ORIGIN_DIGITS = 32
-"""Hexadecimal digits of the name of the run that shares are of."""
 
 
 def bridge(old: Committee, new: Committee, dealers: Sequence[int] | None = None) -> Bridge:
@@ -97,7 +94,7 @@ def check_reshare(committee: Committee, party: int, job: Json) -> None:
     if party in between.olds:
         check_hold(between.numbers, read_epoch(own.party_folder(number)), "or name other dealers")
         found = held_keys(own, number, "pass on")
-        _check_keys(between, {name: (info, held.to_json()["vectors"]) for name, (info, held) in found.items()})
+        _check_keys(between, {name: (info, held.to_json()["vectors"]) for name, (info, held) in found.items()}, job.get(ACCEPTED) == BURNED)
         for name, (info, _) in found.items() if job.get(KEPT) else ():
             split(info, counts_of(own.key_folder(number, name), info))
     with shares_alone(own, [number], "reshare"):
@@ -123,11 +120,13 @@ def _bridge(committee: Committee) -> Bridge:
     return committee
 
 
-def _check_keys(between: Bridge, held: Mapping[str, tuple[KeyInfo, Sequence[object]]]) -> None:
-    """Refuses keys that the new committee cannot hold, or not decrypt with; with each the vectors of which there are shares, as a record has them. Raises ParameterError or PolicyError."""
+def _check_keys(between: Bridge, held: Mapping[str, tuple[KeyInfo, Sequence[object]]], burned: bool) -> None:
+    """Refuses keys that the new committee cannot hold, or not decrypt with, and warns of those that are weaker there; with each the vectors of which there are shares, as a record has them. ``burned``: the
+    old members do not use their MACs. Raises ParameterError or PolicyError."""
     new = between.sides[1]
     for name, (info, vectors) in held.items():
-        passage(between, name, info, vectors)
+        passage(between, name, info, vectors, burned)
+        warn_all(f"key {name}: {text}" for text in scheme_of(info).weaknesses_in(info, new))
         reason = scheme_of(info).undecryptable(info_in(info, new), new)
         if reason:
             raise ParameterError(f"key {name}: {new.name} could not decrypt under it: {reason}")
@@ -175,6 +174,7 @@ class _Run:
         self.dealers = self.between.numbers[: dealers_needed(self.old.shape)]
         """Numbers of the old members that deal; they are the first parties of the session."""
         self.passages: dict[str, Passage] = {}
+        self.tries = Tries({})
         self.dealer: Dealer | None = None
         self.dealt: Dealt | None = None
         self.burned, self.kept = burned, kept
@@ -188,10 +188,13 @@ class _Run:
             said = self._exchange()
             infos = {name: parsed(held["info"]) for name, held in sorted(said["keys"].items())}
             stated = agreed(self.between, infos, self._stated(statement(self.old, self.number, infos) if self.is_old else b""), not self.burned)
+            self.passages = {
+                name: passage(self.between, name, info, said["keys"][name]["holding"]["vectors"], self.burned) for name, info in infos.items()
+            }
+            self.tries = Tries.of(infos, stated, {name: passed.made for name, passed in self.passages.items()})
             halves = {name: split(infos[name], each.counts) for name, each in stated.items()} if self.kept else {}
             stated = {name: replace(each, counts=halves[name][1] if self.kept else each.counts) for name, each in stated.items()}
-            self.passages = {name: passage(self.between, name, info, said["keys"][name]["holding"]["vectors"]) for name, info in infos.items()}
-            stated = {name: self._counted(infos[name], name, found) for name, found in stated.items()}
+            stated = {name: self.tries.counted(name, each) for name, each in stated.items()}
             record = self._record(said, infos, stated)
             said_alike = json.dumps({name: [each.beside, each.recent] for name, each in stated.items()}, sort_keys=True).encode()
             self.session.compare("record of the change", hashlib.sha256(record.data + said_alike).digest())
@@ -299,22 +302,17 @@ class _Run:
             said = None
         if not isinstance(said, dict) or digest_of(said) != expected:
             raise EpochError(f"{self.between.title(0)} sent other keys than it stated: see what became of it")
-        if not _is_proper(said):
+        if not is_proper(said):
             raise EpochError(f"{self.between.title(0)} sent something that is not keys of a committee: run the same version everywhere")
         if said["origin"][-1:] != [origin_text(self.old)]:
             raise EpochError(f"{self.old.name}: its members say that another committee holds the keys: see what became of them")
         keys = said["keys"].items()
-        _check_keys(self.between, {check_name(name, "key name"): (parsed(each["info"]), each["holding"]["vectors"]) for name, each in keys})
+        _check_keys(
+            self.between, {check_name(name, "key name"): (parsed(each["info"]), each["holding"]["vectors"]) for name, each in keys}, self.burned
+        )
         sizes = sum(sum(each["sizes"].values()) for _, each in keys)
         require_disk("public files of the keys", sizes, self.own.party_folder(self.number))
         return said
-
-    def _counted(self, info: KeyInfo, key: str, stated: Stated) -> Stated:
-        """What follows from the statements, with the run in which the new members make the last vector. Raises PolicyError if the key had all its runs."""
-        if not self.passages[key].made:
-            return stated
-        require_left(info, stated.counts[PROOFS])
-        return replace(stated, counts={**stated.counts, PROOFS: stated.counts[PROOFS] + 1})
 
     def _record(self, said: Json, infos: dict[str, KeyInfo], stated: Mapping[str, Stated]) -> Record:
         name, (number, previous), members = self.session.toss(NAME_DIGITS // 2).hex(), said["epoch"], self.new.digest.hex()
@@ -363,9 +361,7 @@ class _Run:
         """Sends what this old member has for a key: the first one the public files, dealers their shares and masks."""
         folder = self.old.key_folder(self.number, key)
         held, beside = holding_of(folder, info), stated.beside
-        if self.passages[key].made:
-            # What a standby may use of it is no matter of this party.
-            count_run(folder, info, proofs_run(folder, info) + 1 if self.kept else stated.counts[PROOFS])
+        self.tries.catch_up(self.old, self.number, key, info)
         if self.context.party == 0:
             send_files(self.session, self.between.news, folder, info)
             for name in sorted(beside):
@@ -438,12 +434,12 @@ class _Run:
                 wipe_bytes(secret)
 
     def _make_last(self, infos: Mapping[str, KeyInfo], record: Record) -> None:
-        """New members with MACs make shares of vectors that the old committee does not have. Old ones wait: no change of theirs begins before. Rounds: those of :meth:`.KeyScheme.make_last`, and 1."""
-        made = [name for name, passed in self.passages.items() if passed.made]
-        if not made:
+        """New members with MACs make shares of vectors that the old committee does not have. Old ones wait: no change of theirs begins before. Rounds: those of :meth:`.KeyScheme.make_last`, and 2."""
+        if not self.tries.runs:
             return
-        with self.context.phase("last vectors", len(made)) as step:
-            for name in made if not self.is_old else ():
+        with self.context.phase("last vectors", len(self.tries.runs)) as step:
+            self.tries.count(self.context, (self.old, self.number) if self.is_old else None, infos, bytes.fromhex(record.digest))
+            for name in self.tries.runs if not self.is_old else ():
                 assert self.transfer is not None and self.transfer.macs is not None
                 held = Holding.from_json(record.keys[name])
                 self.transfer.macs.make_last(infos[name], held, [label_of(held, name, index) for index in range(len(held.vectors))])
@@ -488,22 +484,6 @@ class _Run:
             for index, domain in enumerate(self.passages[key].dealt):
                 found.append(Carried(key, domain, label_of(held, key, index), partial(values_of, held, shares_folder, self.number, index, domain)))
         return found
-
-
-def _is_proper(said: Json) -> bool:
-    """Whether what old members say has the entries that :meth:`_Run._exchange` writes, of their types."""
-    try:
-        (number, name), origin = said["epoch"], said["origin"]
-        proper = is_count(number) and (is_hex(name, NAME_DIGITS) if number else name == "") and all(isinstance(text, str) for text in origin)
-        for key in said["keys"].values():
-            sizes, flags = key["sizes"], key["holding"]["flags"]
-            proper = proper and isinstance(key["holding"]["vectors"], list) and set(flags) <= set(FLAGS) and set(sizes) == set(key["info"]["files"])
-            proper = proper and key["holding"]["protocol"] in PROTOCOLS and is_count(key["holding"]["epoch"])
-            proper = proper and all(map(is_count, sizes.values())) and all(is_hex(name, ORIGIN_DIGITS) for name in key["origins"])
-            proper = proper and len(key["origins"]) in (0, len(key["holding"]["vectors"]))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return False
-    return proper
 
 
 __all__ = ["bridge", "check_reshare", "reshare_job"]

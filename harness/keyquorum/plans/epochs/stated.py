@@ -9,16 +9,21 @@ from pathlib import Path
 
 from keyquorum.model.bridge import Bridge
 from keyquorum.model.committee import Committee
+from keyquorum.model.epoch import NAME_DIGITS
 from keyquorum.model.errors import EpochError, KeyFileError
 from keyquorum.model.inspected import sha256_of
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.plans.epochs.counts import Counts, agreed_counts, agreed_recent, counts_of, recent_of
 from keyquorum.plans.epochs.origins import is_assumed
 from keyquorum.schemes.counts import noted_split
+from keyquorum.schemes.holding import FLAGS
 from keyquorum.schemes.keys import KeyInfo
 
 BESIDE = "round-keys-*.lwe"
 """Public files beside a key that its metadata do not list."""
+ORIGIN_DIGITS = 32
+"""Hexadecimal digits of the name of the run that shares are of."""
 Files = Mapping[str, tuple[int, str]]
 """Of files by name: bytes, and SHA-256 in hexadecimal digits."""
 
@@ -31,6 +36,22 @@ class Stated:
     recent: list[Json]
     beside: Files
     correct: bool
+
+
+def is_proper(said: Json) -> bool:
+    """Whether what old members say has the entries of their types that they have: epoch, origin and keys."""
+    try:
+        (number, name), origin = said["epoch"], said["origin"]
+        proper = is_count(number) and (is_hex(name, NAME_DIGITS) if number else name == "") and all(isinstance(text, str) for text in origin)
+        for key in said["keys"].values():
+            sizes, flags = key["sizes"], key["holding"]["flags"]
+            proper = proper and isinstance(key["holding"]["vectors"], list) and set(flags) <= set(FLAGS) and set(sizes) == set(key["info"]["files"])
+            proper = proper and key["holding"]["protocol"] in PROTOCOLS and is_count(key["holding"]["epoch"])
+            proper = proper and all(map(is_count, sizes.values())) and all(is_hex(name, ORIGIN_DIGITS) for name in key["origins"])
+            proper = proper and len(key["origins"]) in (0, len(key["holding"]["vectors"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return proper
 
 
 def statement(committee: Committee, party: int, infos: Mapping[str, KeyInfo]) -> bytes:
@@ -106,4 +127,4 @@ def _agreed_files(between: Bridge, key: str, said: Sequence[Files]) -> Files:
     return said[0]
 
 
-__all__ = ["BESIDE", "Stated", "agreed", "statement"]
+__all__ = ["BESIDE", "Stated", "agreed", "is_proper", "statement"]

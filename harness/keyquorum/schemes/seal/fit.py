@@ -26,6 +26,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ from keyquorum.fhe import _arith
 from keyquorum.fhe.seal_format import Ciphertext, read_public_key
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
+from keyquorum.model.protocols import COMMITTEES
 from keyquorum.parties.context import PartyContext
 from keyquorum.programs import Segment
 from keyquorum.programs.signatures import lift_test, sum_inputs
@@ -52,6 +54,8 @@ Ints = NDArray[np.int64]
 
 TESTS: int = LIFT_TESTS + (FIT_RUNS - 1).bit_length()
 """Wrong shares pass with 2^-45, and in some run of a key with 2^-41."""
+MOST_PARTIES = 256
+"""Parties of a session, at most."""
 
 
 def bound(committee: Committee, degree: int) -> int:
@@ -64,6 +68,16 @@ def _offset(degree: int) -> int:
     return 2 * degree << NOISE_BITS
 
 
+def generation_leaks(info: SealKeyInfo, committee: Committee) -> float:
+    """Distance from independence of what was opened when the key was made, by the committee that its metadata name, and not by the ``committee`` that has it now. Raises ParameterError for metadata that name none."""
+    parameters = info.parameters
+    if info.protocol not in COMMITTEES or not 0 < info.threshold < info.parties <= MOST_PARTIES:  # metadata of another committee
+        raise ParameterError(f"its metadata name {info.parties} parties of {info.protocol}, which no committee is: make a new key")
+    made_by = replace(committee, protocol=info.protocol, threshold=info.threshold, parties=committee.parties[:1] * info.parties)
+    polynomials = 1 + parameters.levels * (info.relin + len(info.galois_elements))
+    return leaks(made_by, parameters.ring_degree * (1 + polynomials), kind_of(made_by).mask_bits(made_by), LIFT_BITS)
+
+
 def check_fit(info: SealKeyInfo, committee: Committee) -> None:
     """Refuses keys and committees without this test. Raises ParameterError."""
     parameters, n = info.parameters, info.parameters.ring_degree
@@ -74,8 +88,7 @@ def check_fit(info: SealKeyInfo, committee: Committee) -> None:
         raise ParameterError(
             f"{parameters.name}: its primes have {q.bit_length()} bits together, and a test of shares against the public key takes {least.bit_length()}: restore backups, or make a new key with more primes"
         )
-    polynomials = 1 + parameters.levels * (info.relin + len(info.galois_elements))
-    made = leaks(committee, n * (1 + polynomials), kind_of(committee).mask_bits(committee), LIFT_BITS)
+    made = generation_leaks(info, committee)
     tests = math.sqrt(FIT_RUNS * TESTS / LIFT_TESTS) * budget_lift_tests(2 * n, 1 << kind_of(committee).mask_bits(committee))
     rest = TOTAL - kind_of(committee).attempts()
     if tests >= rest:
@@ -142,4 +155,4 @@ def judge(opened: Sequence[Sequence[int]], primes: Sequence[int], most: int) -> 
         )
 
 
-__all__ = ["TESTS", "bound", "check_fit", "judge", "prove_fit"]
+__all__ = ["TESTS", "bound", "check_fit", "generation_leaks", "judge", "prove_fit"]

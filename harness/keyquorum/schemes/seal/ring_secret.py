@@ -19,27 +19,23 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from keyquorum._engine import BUDGET_BITS, LIFT_TESTS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
-from keyquorum.model.protocols import COMMITTEES
 from keyquorum.parties.context import PartyContext
 from keyquorum.schemes.base import FIT_RUNS
 from keyquorum.sharing.numbers import ProvenNumbers, kind_of
 from keyquorum.sharing.numbers.lift import LIFT_BITS
 from keyquorum.sharing.shares import Run, Shares
 
-from .budget import TOTAL, leaks
-from .fit import TESTS
+from .budget import TOTAL
+from .fit import TESTS, generation_leaks
 from .key import SealKeyInfo
 from .ring import RING
 
 TRIT_BITS = 1
 """The secret is below 2^1 in absolute value."""
-MOST_PARTIES = 256
-"""Parties of a session, at most."""
 
 
 def opened_in(primes: Sequence[int]) -> int:
@@ -57,16 +53,11 @@ def leaked(info: SealKeyInfo, committee: Committee) -> float:
 
 def check_ring_secret(info: SealKeyInfo, committee: Committee) -> None:
     """Refuses keys of which all tries together, with the generation of the key, would be above the budget. Raises ParameterError."""
-    parameters = info.parameters
-    if info.protocol not in COMMITTEES or not 0 < info.threshold < info.parties <= MOST_PARTIES:  # metadata of another committee
-        raise ParameterError(f"its metadata name {info.parties} parties of {info.protocol}, which no committee is: make a new key")
-    made_by = replace(committee, protocol=info.protocol, threshold=info.threshold, parties=committee.parties[:1] * info.parties)
-    polynomials = 1 + parameters.levels * (info.relin + len(info.galois_elements))
-    found = leaked(info, committee) + leaks(made_by, parameters.ring_degree * (1 + polynomials), kind_of(made_by).mask_bits(made_by), LIFT_BITS)
+    found = leaked(info, committee) + generation_leaks(info, committee)
     rest = TOTAL - kind_of(committee).attempts()
     if found >= rest:
         raise ParameterError(
-            f"{parameters.name}: what is opened to make shares of the secret over {RING}, with the generation of the key, is 2^{math.log2(found):.1f} away from independent of it, above what 2^-{BUDGET_BITS:.0f} "
+            f"{info.parameters.name}: what is opened to make shares of the secret over {RING}, with the generation of the key, is 2^{math.log2(found):.1f} away from independent of it, above what 2^-{BUDGET_BITS:.0f} "
             f"leaves: choose a committee without MACs, or make a new key"
         )
 

@@ -36,6 +36,7 @@ from keyquorum.sharing.variants import PaddedOutput, Variant, combine_modulo
 
 from . import decrypt
 from .approvals import check_approved
+from .budget import short_primes
 from .decryptable import undecryptable
 from .field_variant import SealFieldVariant, field_variant
 from .files import CiphertextFile, decode_file, encrypt_to
@@ -90,8 +91,10 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
             )
         return (*fields, SecretVector(RING, n)) if decrypts_in_ring(parameters) else fields
 
-    def passed_on(self, info: SealKeyInfo, held: Sequence[SecretVector], committee: Committee) -> tuple[Domain | None, ...]:
+    def passed_on(self, info: SealKeyInfo, held: Sequence[SecretVector], committee: Committee, burned: bool = False) -> tuple[Domain | None, ...]:
         *fields, last = self.vectors_for(info, committee)
+        if burned:  # nothing shows that the vector modulo 2^64 is of the same integers
+            held = [vector for vector in held if Domain.parse(vector.domain).prime is not None]
         if Domain.parse(last.domain).prime is not None or list(held) != fields:
             return super().passed_on(info, held, committee)
         check_ring_secret(info, committee)
@@ -125,6 +128,9 @@ class SealScheme(Scheme[SealKeyInfo, ParameterSet, SealRequest, Ciphertext]):
 
     def undecryptable(self, info: SealKeyInfo, committee: Committee) -> str:
         return undecryptable(info.parameters, info.policy, committee)
+
+    def weaknesses_in(self, info: SealKeyInfo, committee: Committee) -> list[str]:
+        return [text for text in [short_primes(committee, info.parameters)] if text]
 
     def check_fit(self, info: SealKeyInfo, committee: Committee) -> None:
         check_fit(info, committee)
