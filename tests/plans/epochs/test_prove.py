@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -424,6 +426,57 @@ def test_a_run_is_counted_before_anything_is_opened(tmp_path: Path, monkeypatch:
         assert {proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(2)} == {runs}
 
 
+def test_a_party_that_was_cut_off_catches_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the next run is counted: who breaks off between two writes again and again sets honest parties one run apart, and not so far that one of them is named."""
+    committee = committee_with(tmp_path, "mal-shamir", 3)
+    write_runs(committee, [5, 4, 5])
+
+    def ends(*arguments: Any) -> Any:
+        raise KeyFileError("as the adversary wants it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fit, "_append", ends)
+        with pytest.raises((KeyFileError, EngineError)):
+            proven(committee)
+    assert [proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(3)] == [5] * 3
+
+
+@pytest.mark.parametrize("protocol", ["semi", "mal-shamir", "mal-rep-field"])
+def test_nobody_counts_before_all_have_caught_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    """One party is slow with its disk."""
+    committee, seen, written = committee_with(tmp_path, protocol, 3), list[int](), prove.set_proofs
+    write_runs(committee, [5, 4, 5])
+
+    def slow(folder: Path, info: Any, runs: int, *given: Any, **options: Any) -> None:
+        if runs == 5:
+            time.sleep(1)
+        elif not options:
+            seen.extend(proofs_run(committee.key_folder(party, "key"), info) for party in range(3))
+        written(folder, info, runs, *given, **options)
+
+    monkeypatch.setattr(prove, "set_proofs", slow)
+    assert proven(committee) == [6] * 3 and min(seen) == 5
+
+
+def test_nothing_is_opened_before_all_have_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One party is slow with its disk."""
+    committee, seen = committee_with(tmp_path, "semi", 2), list[int]()
+    written, drawn = prove.set_proofs, fit._subsets
+
+    def slow(folder: Path, *given: Any, **options: Any) -> None:
+        if folder.is_relative_to(committee.party_folder(1)):
+            time.sleep(1)
+        written(folder, *given, **options)
+
+    def noted(*given: Any) -> Any:
+        seen.extend(proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(2))
+        return drawn(*given)
+
+    monkeypatch.setattr(prove, "set_proofs", slow)
+    monkeypatch.setattr(fit, "_subsets", noted)
+    assert proven(committee) == [1, 1] and set(seen) == {1}
+
+
 @pytest.mark.parametrize("masked", [True, False], ids=["masked", "ablated"])
 def test_sums_are_opened_under_masks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, masked: bool) -> None:
     """Without masks what is opened are sums of secret and noise: small numbers around the offset."""
@@ -495,6 +548,20 @@ def test_sets_that_are_shipped_have_a_test(protocol: str, parties: int) -> None:
         # the expected number of wrong pairs that pass, as the module has it
         wrong = 1 + degree * math.log2(64 * r**2 * degree / math.prod(parameters.coeff_modulus))
         assert wrong <= 1 - degree
+
+
+def test_the_budget_has_the_generation_by_those_who_made_the_key() -> None:
+    """Not by the committee that has it now. Five parties with MACs opened more than three without, so the same key has less room for tests."""
+    committee, parameters = api.in_process_committee(3, "rep-field"), load("bfv-8192")
+    info = SealKeyInfo(
+        key_id="0" * 32, transcript="0" * 64, parameters=parameters, protocol="rep-field", parties=3, threshold=1, files={}, error_law="cbd", relin=True,
+        galois_elements=tuple(range(3, 803, 2)), policy=api.FloodPolicy(),
+    )  # fmt: skip
+    check_fit(info, committee)
+    with pytest.raises(ParameterError, match="above the budget: make a key with fewer Galois keys"):
+        check_fit(replace(info, protocol="mascot", parties=5, threshold=4), committee)
+    with pytest.raises(ParameterError, match="its metadata name 1099511627776 parties of rep-field, which no committee is"):
+        check_fit(replace(info, parties=1 << 40), committee)
 
 
 def test_sums_are_judged() -> None:

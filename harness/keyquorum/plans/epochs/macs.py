@@ -13,7 +13,7 @@ old member states only what its own check passed. So the transfer check sees d !
 combinations the lowest bits count, and all else is under masks: new members add twice a uniform number of each of them, those of old ones are uniform. A member that inputs something else than a bit is found by what it knows: one member knows a summand alone, so neither this check nor the
 transfer check fails or passes with a bit of the key, whichever comes first. (Of sums of inputs of several members the test of bits would tell one: b + 1 is a bit for b = 0 alone.)
 *Burned keys.* An old committee with a burned MAC key can pass its keys on without MACs, if this is accepted: values of shares were never opened. Then its members pass on and state what they like, as in a
-semi-honest committee.
+semi-honest committee. So new members with MACs get from them what any other committee has: shares modulo primes, of which they make and test those modulo 2^64, and bits modulo 2.
 *MAC keys.* A check that fails burns the key of the committee whose check it is, and one that is cut off counts as always (:mod:`keyquorum.parties.mac_key`).
 """
 

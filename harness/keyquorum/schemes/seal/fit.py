@@ -14,7 +14,7 @@ most (8 R sqrt(N))^N / V of each, and a x takes a given value with V / Q^N. The 
 expansion of a seed that the parties tossed, and it has other pairs or not whatever anybody chooses afterwards. :func:`check_fit` refuses sets with a shorter Q.
 
 **What it reveals.** A sum of small numbers under a mask that t parties know but for a sum of four uniform numbers. The distance from independence is that of tests of lifted values (:mod:`keyquorum.sharing.numbers.lift_tests`,
-``Source/core/src/budget.rs``). :func:`check_fit` adds that of all runs that a key has (:data:`.FIT_RUNS`) to that of the generation of the key, and refuses what is above the budget. Whether a test fails depends on what is opened, and on what
+``Source/core/src/budget.rs``). :func:`check_fit` adds that of all runs that a key has (:data:`.FIT_RUNS`) to that of the generation of the key, by the committee that made it, and refuses what is above the budget. Whether a test fails depends on what is opened, and on what
 corrupted parties changed, which they know. So honest parties must hold shares of one epoch: shares of an older one are other multiples of the secret, and sums of these under short masks would tell of it. Parties compare epochs before.
 
 Committees that follow the protocol find faults so, such as a damaged or foreign share. Where parties may be malicious the shares of the honest ones count: another share of a corrupted party is found when sums are opened.

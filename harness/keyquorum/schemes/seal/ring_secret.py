@@ -1,4 +1,4 @@
-"""The secret of a key of BFV or BGV modulo 2^64, which a committee with MACs makes of its shares modulo primes, where another committee without such shares passed the key on.
+"""The secret of a key of BFV or BGV modulo 2^64, which a committee with MACs makes of its shares modulo primes, where another committee without such shares, or without its MACs, passed the key on.
 
 It is the lift of key generation (:mod:`keyquorum.sharing.numbers.proven`), which begins in other domains:
 
@@ -11,7 +11,11 @@ It is the lift of key generation (:mod:`keyquorum.sharing.numbers.proven`), whic
 c or to a sum. Let this number be K modulo M: then c is s + 2 + r + K, reduced. So opened values, and whether a test fails, are functions of s + r, of sums of s under masks, and of numbers that the adversary knows. That s is
 short, or a trit, is not tested by products, which would fail or pass with a bit of the secret.
 
-**What is opened** leaks as in key generation: less than the masks and tests of a generation with one polynomial. But the secret is not new. So a try counts as a test of shares against the public key (:data:`.FIT_RUNS`), which opens more.
+**What is opened** leaks as in key generation: less than the masks and tests of a generation with one polynomial. But the secret is not new. So a try counts as a test of shares against the public key (:data:`.FIT_RUNS`), which opens more,
+before c is opened (:class:`keyquorum.plans.epochs.tries.Tries`).
+
+**What passes** is one short integer in all domains, and not always the one of before: with two primes q1 and q2, k q2 modulo q1 alone is k q2 modulo their product, a short integer for small k. Members that add it do no more than
+those that add a short integer in all domains.
 """
 
 from __future__ import annotations
