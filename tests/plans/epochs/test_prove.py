@@ -400,10 +400,10 @@ def test_what_is_no_count_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     truly = prove._agreed
 
-    def agreed(context: Any, info: Any, mine: int) -> int:
+    def agreed(context: Any, info: Any, mine: int, noted: int) -> int:
         if context.party == 1:
             context.session = Sends(context.session)
-        return truly(context, info, mine)
+        return truly(context, info, mine, noted)
 
     monkeypatch.setattr(prove, "_agreed", agreed)
     with pytest.raises((PolicyError, EngineError), match=f"party 1 sent {len(said)} bytes that are no count"):
