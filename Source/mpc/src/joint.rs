@@ -123,6 +123,7 @@ impl Session {
         let (party, parties) = (self.party(), self.parties());
         let descriptor = named(protocol)?;
         let t = descriptor.threshold(parties, options.threshold)?;
+        self.check_threshold(descriptor, options)?;
         let sharing = descriptor.sharing;
         let sets = sets_of(sharing, parties, t);
         if sets.is_empty() {

@@ -181,3 +181,25 @@ fn a_seed_does_not_choose_the_integers() {
         );
     }
 }
+
+/// Seven of nine parties of which two may be corrupt: by default three of seven would be.
+#[test]
+fn members_of_a_committee_name_the_threshold() {
+    let ends = parties(
+        7,
+        |_, transport| transport,
+        |session| {
+            session.set_members(&[0, 1, 2, 3, 4, 5, 7], 9)?;
+            let law = JointDistribution::Uniform { bits: 12, terms: 1 };
+            session
+                .joint_integers("mal-shamir", COUNT, law, &EngineOptions::default())
+                .map(|_| ())
+        },
+    );
+    for end in &ends {
+        assert!(
+            matches!(end, Err(EngineError::Usage(text)) if text.contains("name the threshold")),
+            "{end:?}"
+        );
+    }
+}
