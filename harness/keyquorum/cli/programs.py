@@ -12,6 +12,7 @@ from keyquorum._engine import EngineError
 from keyquorum.api import run_party
 from keyquorum.model.errors import KeyQuorumError, PartyInterrupted
 from keyquorum.model.protocols import DEFAULT_PROTOCOL, names
+from keyquorum.model.subset import parse_numbers
 from keyquorum.parties.jobs import at_this_host, read_job, runs
 from keyquorum.parties.traces import forbid_core_dumps
 from keyquorum.parties.worker import INTERRUPTED
@@ -114,6 +115,12 @@ def party(
     keep_old: Annotated[
         bool, typer.Option("--keep-old", help="reshare: you agree that the old committee keeps its shares, if the job says so.")
     ] = False,
+    absent: Annotated[
+        str | None,
+        typer.Option(
+            help="refresh-shares, recover: parties without which the job runs, as 3: you agree, exactly to those of the job.", show_default=False
+        ),
+    ] = None,
     mp_spdz: MpSpdzFolder = None,
     connect_timeout: Annotated[float, typer.Option(help="Seconds to wait for the other parties.")] = 300.0,
     io_timeout: Annotated[float, typer.Option(help="Seconds to wait for a message.")] = 120.0,
@@ -138,9 +145,20 @@ def party(
     try:
         with ends_at_interrupt(f"party {index} was interrupted; keys made before are untouched"), progress_bars() as report:
             waiting = waiting_lines(runs(committee, chosen))
-            timeouts = (connect_timeout, io_timeout)
+            timeouts, away = (connect_timeout, io_timeout), () if absent is None else parse_numbers(absent, "--absent")
             result = run_party(
-                folder, index, chosen, report, *timeouts, waiting=waiting, failed=failed, to=to, old=old, accepted=accept_origin, keep_old=keep_old
+                folder,
+                index,
+                chosen,
+                report,
+                *timeouts,
+                waiting=waiting,
+                failed=failed,
+                to=to,
+                old=old,
+                accepted=accept_origin,
+                keep_old=keep_old,
+                absent=away,
             )
     except (KeyQuorumError, EngineError) as error:
         if not said:

@@ -144,6 +144,20 @@ def present_of(committee: Committee, absent: Sequence[int]) -> Committee:
     return _present(committee, tuple(number for number in range(committee.size) if number not in away))
 
 
+def check_absent(named: Sequence[int], agreed: Sequence[int]) -> None:
+    """Refuses a job without other parties than the operator of this one agrees to. A changed job would leave a live party out of a refresh: it would keep its old share, when the others have erased theirs. Raises ParameterError."""
+    if sorted(named) == sorted(agreed):
+        return
+    if not named:
+        raise ParameterError(
+            f"--absent {numbers_text(sorted(agreed))}: by the job all parties take part: leave it out, or write the job again with it"
+        )
+    numbers = ",".join(map(str, sorted(named)))
+    raise ParameterError(
+        f"by the job parties {numbers} take no part, and keep the shares that they have: ask who wrote it, and give --absent {numbers} if you agree"
+    )
+
+
 def _present(committee: Committee, there: tuple[int, ...]) -> Committee:
     if len(there) == committee.size:
         return committee
@@ -188,6 +202,7 @@ __all__ = [
     "Members",
     "Present",
     "Subset",
+    "check_absent",
     "members_of",
     "most_absent",
     "numbers_text",

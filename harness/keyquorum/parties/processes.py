@@ -18,6 +18,7 @@ from keyquorum.model.bridge import ACCEPTED, KEPT, Bridge
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, PartyError, PartyInterrupted
 from keyquorum.model.plain import Json
+from keyquorum.model.subset import ABSENT
 
 from . import mac_key
 from .context import Progress
@@ -142,7 +143,7 @@ def run_processes(
         )
     for party in range(committee.size):
         mac_key.check_party(committee, party)
-    common = {"job": job, "connect_timeout": connect_timeout, "io_timeout": io_timeout, "packages": PACKAGES}
+    common = {"job": job, "connect_timeout": connect_timeout, "io_timeout": io_timeout, "packages": PACKAGES, "absent": job.get(ABSENT) or []}
     if isinstance(of, Bridge):  # the caller has the folders of both committees, so the job is not the only one that names them
         common["old"], common["to"] = (side.digest.hex() for side in of.sides)
         common["accepted"], common["keep_old"] = job.get(ACCEPTED), job.get(KEPT, False)

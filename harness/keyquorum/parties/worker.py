@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError, KeyQuorumError, PartyError, PartyInterrupted, describe_os_error
 from keyquorum.model.links import parse
 from keyquorum.model.plain import Json
+from keyquorum.model.subset import ABSENT, check_absent
 
 from . import mac_key
 from .context import PartyContext, Progress
@@ -140,13 +141,14 @@ def run_party(
     old: str | Path | None = None,
     accepted: str | None = None,
     keep_old: bool = False,
+    absent: Sequence[int] = (),
 ) -> Json:
     """Runs one party of ``job`` and returns its result, with the key ``report`` added. Sends the reason of a failure to the others.
 
     Files, hashes, key, shares and policy are checked before the party connects. ``connect_timeout``: seconds to wait for another job at this party,
     which is named on standard error, and again seconds to wait for the other parties. ``io_timeout``: seconds to wait for a message. ``locked``: the
     process that started this one holds the party's lock. ``to``: of a ``reshare`` job, at old members: the folder of the new committee, or its digest (64 hexadecimal digits); a job for another one is
-    refused before the party connects, see :func:`.check_to`. ``old``: the same at new members, of the old committee (:func:`.check_from`). ``accepted``: the origin that such a job may accept (:func:`.check_accepted`). ``keep_old``: whether such a job may leave the old committee its shares (:func:`.check_kept`). Raises PartyInterrupted after Ctrl-C.
+    refused before the party connects, see :func:`.check_to`. ``old``: the same at new members, of the old committee (:func:`.check_from`). ``accepted``: the origin that such a job may accept (:func:`.check_accepted`). ``keep_old``: whether such a job may leave the old committee its shares (:func:`.check_kept`). ``absent``: the parties without which the job may run, exactly those that it names (:func:`.check_absent`). Raises PartyInterrupted after Ctrl-C.
     """
     committee = Committee.load(folder)
     if not 0 <= party < committee.size:
@@ -158,6 +160,7 @@ def run_party(
     check_from(committee, party, old)
     check_accepted(committee, job, accepted)
     check_kept(committee, job, keep_old)
+    check_absent(job.get(ABSENT) or (), absent)
     with hold(committee, [] if locked else [party], job, connect_timeout):
         sweep(committee.party_folder(party))
         return _run(committee, party, job, progress, (connect_timeout, io_timeout), waiting, failed)
@@ -253,7 +256,7 @@ def main() -> int:
             add_package(prefix, package)
         result = run_party(
             Path(task["folder"]), task["party"], task["job"], progress, task["connect_timeout"], task["io_timeout"], failed=failed_once,
-            locked=bool(task.get("locked")), to=task.get("to"), old=task.get("old"), accepted=task.get("accepted"), keep_old=bool(task.get("keep_old")),
+            locked=bool(task.get("locked")), to=task.get("to"), old=task.get("old"), accepted=task.get("accepted"), keep_old=bool(task.get("keep_old")), absent=task.get("absent", ()),
         )  # fmt: skip
     except (KeyQuorumError, _engine.EngineError, OSError) as error:
         failed_once(error)
