@@ -87,7 +87,7 @@ from keyquorum.parties.setup import address, fingerprint, init, init_after, move
 from keyquorum.plans.epochs import orders
 from keyquorum.plans.epochs.origins import check_origin, origin_weaknesses
 from keyquorum.plans.epochs.recover import ALSO, helpers_of
-from keyquorum.plans.epochs.refresh import HOLD, check_members
+from keyquorum.plans.epochs.refresh import HOLD, absent_weaknesses, check_members
 from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.plans.masked import warn_of_rounding
 from keyquorum.plans.noise_check import refuse_noise_check
@@ -323,7 +323,9 @@ class RefreshResult:
 @checked
 def refresh_shares_job(committee: Committee | PathLike, absent: Sequence[int] = (), hold: bool = False) -> Json:
     """The job of :func:`refresh_shares` as plain data."""
-    check_members(present_of(as_committee(committee), absent))
+    there = present_of(as_committee(committee), absent)
+    check_members(there)
+    warn_all(absent_weaknesses(there))
     return {"kind": "refresh_shares", **({ABSENT: sorted(absent)} if absent else {}), **({HOLD: True} if hold else {})}
 
 
@@ -385,7 +387,7 @@ def recover(
     absent: Sequence[int] = (),
 ) -> RecoverResult:
     """Gives a party that lost its folder, but has its ``identity.pem`` again, its shares of all keys, among all parties of this host, each a process of its own, over TLS. The secret is not
-    rebuilt anywhere. ``helpers``: parties that send shares (default: all others). ``party``: several where parties may be malicious, and the others are t + 1: their shares are tested together before any is kept. ``absent``: parties of Shamir's sharing whose hosts are down, and that take no part.
+    rebuilt anywhere. ``helpers``: parties that send shares (default: all others). ``party``: several where parties may be malicious, and fewer than 2t + 1 others have shares: those of all are tested together before any is kept. ``absent``: parties of Shamir's sharing whose hosts are down, and that take no part.
 
     Raises ParameterError for additive sharing and MACs, for too few helpers, and for keys that must be tested and cannot be; CommitteeError without the identity; EpochError where a change is
     unfinished, or helpers are in other epochs; KeyFileError where there is no key, or another one of the name."""

@@ -145,6 +145,7 @@ def refresh_shares(
     away = () if absent is None else parse_numbers(absent, "--absent")
     if job is not None:
         hand_over(job, api.refresh_shares_job(folder, away, hold))
+        _say_absent(away)
         return
     with progress_bars() as report:
         result = api.refresh_shares(folder, report, absent=away, hold=hold)
@@ -171,12 +172,18 @@ def refresh_shares(
     )
 
 
+def _say_absent(away: Sequence[int]) -> None:
+    if away:
+        console.print(f"at all parties whose operators agree add --absent {','.join(map(str, sorted(away)))}", markup=False)
+
+
 def recover(
     folder: Folder,
     party: Annotated[
         str,
         typer.Argument(
-            help="The party that lost its folder, as 2; several at once, as 3,4, where they may be malicious and t + 1 are left.", show_default=False
+            help="The party that lost its folder, as 2; several at once, as 3,4, where they may be malicious and fewer than 2t + 1 others have shares.",
+            show_default=False,
         ),
     ],
     helpers: Annotated[str | None, typer.Option("--from", help="Parties that help, as 0,2. By default all others.", show_default=False)] = None,
@@ -187,13 +194,14 @@ def recover(
 ) -> None:
     """Give a party that lost its folder its shares of all keys again, from those of the others. The secret is not rebuilt anywhere.
 
-    For replicated and Shamir's sharing: from t + 1 parties, or 2t + 1 where parties may be malicious. With fewer of those only keys for SEAL come back, and all parties test their shares against the public key first. Committees with additive shares need a backup of the party.
+    For replicated and Shamir's sharing: from t + 1 parties, or 2t + 1 where parties may be malicious. With fewer of those only keys for SEAL come back, and all that take part, 2t + 1 or more, test their shares against the public key first. Committees with additive shares need a backup of the party.
     Restore identity.pem in the party's folder before, from its own backup. Pools, shares for subsets, approvals, receivers and counts of evaluations do not come back: see the page on the life of a committee.
     """
     chosen = None if helpers is None else parse_numbers(helpers, "--from")
     lost, away = parse_numbers(party, "recover COMMITTEE"), () if absent is None else parse_numbers(absent, "--absent")
     if job is not None:
         hand_over(job, api.recover_job(folder, lost, chosen, away))
+        _say_absent(away)
         return
     with progress_bars() as report:
         result = api.recover(folder, lost, chosen, report, absent=away)

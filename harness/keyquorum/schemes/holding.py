@@ -100,7 +100,11 @@ def shares_in(key_folder: Path) -> Path:
 
 
 def check_hold(numbers: Iterable[int], here: Epoch, cure: str = "or leave it out (--parties)", keys: Iterable[str] | None = None) -> None:
-    """Refuses parties with these numbers that were absent when the shares of an epoch were made, and have none since. ``cure``: another one than to recover them; ``keys``: those that are used, by default all. Raises EpochError."""
+    """Refuses parties with these numbers that were absent when the shares of an epoch were made, and have none since, or whose shares are untested. ``cure``: another one than to recover them; ``keys``: those that are used, by default all. Raises EpochError."""
+    for number in sorted(set(numbers) & set(here.untested)):
+        raise EpochError(
+            f"party {number} took no part in the test after which shares of epoch {here.number} were recovered, and its own may not fit: keyquorum refresh-shares COMMITTEE --absent {','.join(map(str, here.untested))} first, {cure}"
+        )
     if keys is not None and not set(keys) & set(here.keys):
         return  # made in this epoch, by all parties
     for number in sorted(set(numbers) & set(here.missing)):

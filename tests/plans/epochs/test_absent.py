@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import warnings
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import cast
@@ -18,8 +20,9 @@ from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, KeyQuorumError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.parties import run_in_process
-from keyquorum.parties.epochs import Change, Record, read_epoch
+from keyquorum.parties.epochs import Change, Record, committee_json, read_epoch
 from keyquorum.parties.jobs import check_alone, check_job, run_job, runs
+from keyquorum.parties.worker import run_party
 from keyquorum.plans.epochs import recover, refresh
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.schemes.holding import shares_in
@@ -31,6 +34,7 @@ from keyquorum.sharing.group import lagrange
 
 from tests.fhe.dealer import tiny
 from tests.parties.epochs.changes import Killed
+from tests.plans.corrupted import ends_of
 from tests.plans.epochs.test_recover import four, lose, recovered
 from tests.plans.test_refresh import chi2, public_files, refreshed, run, with_keys, words_of
 from tests.serve.live.test_live import VALUES, Live, asked
@@ -230,9 +234,35 @@ def test_absent_parties_that_are_refused(protocol: str, parties: int, absent: li
         api.refresh_shares_job(api.in_process_committee(parties, protocol), absent)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "parties", "absent", "warned"), [("shamir", 5, (3, 4), True), ("shamir", 5, (4,), False), ("mal-shamir", 7, (5, 6), False)]
+)
+def test_the_last_shares_are_said(protocol: str, parties: int, absent: tuple[int, ...], warned: bool) -> None:
+    """At the command, and at every party of a job file."""
+    committee = api.in_process_committee(parties, protocol, 2)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        job = api.refresh_shares_job(committee, absent)
+        with suppress(KeyQuorumError, OSError):
+            refresh.check_refresh(runs(committee, job), 0, job)
+    said = ["the next lost disk is a lost key, until absent parties (3, 4) are recovered" in str(each.message) for each in seen]
+    assert said == [True] * 2 * warned
+
+
 def test_fields_of_a_job_file_that_are_no_parties_are_refused() -> None:
     with pytest.raises(KeyQuorumError, match="'absent' that is no list of parties"):
         check_job({"kind": "refresh_shares", "absent": ["1"]})
+
+
+@pytest.mark.parametrize(("named", "agreed"), [((3,), ()), ((2, 3), (3,)), ((), (3,)), ((2,), (3,))])
+@pytest.mark.parametrize("kind", ["refresh", "recover"])
+def test_each_operator_agrees(tmp_path: Path, kind: str, named: tuple[int, ...], agreed: tuple[int, ...]) -> None:
+    """A job that was changed on its way leaves no live party out, which would keep its old share when the others have erased theirs."""
+    committee = with_keys(tmp_path, "shamir", 7, [])
+    job = api.refresh_shares_job(committee, named) if kind == "refresh" else api.recover_job(committee, 4, absent=named)
+    said = f"by the job parties {','.join(map(str, named))} take no part" if named else "--absent 3: by the job all parties take part"
+    with pytest.raises(ParameterError, match=said):
+        run_party(committee.folder, 0, job, connect_timeout=0.2, absent=agreed)
 
 
 def test_a_record_with_other_absent_members_is_refused(tmp_path: Path) -> None:
@@ -244,6 +274,67 @@ def test_a_record_with_other_absent_members_is_refused(tmp_path: Path) -> None:
     for absent in (b"[4]", b"[2,3]", b"[-1]", b"[3, 3]"):
         with pytest.raises(EpochError, match="not a record"):
             Record.parse(record.data.replace(b'"absent": [\n  3\n ]', b'"absent": ' + absent), "it")
+
+
+def test_a_record_of_parties_that_may_be_malicious_leaves_2t_and_one(tmp_path: Path) -> None:
+    for protocol, refused in (("shamir", False), ("mal-shamir", True)):
+        said = committee_json(api.init(tmp_path / protocol, 5, protocol))
+        data = Record("0" * 32, 1, "", said, said, {}, absent=(4,)).data
+        if refused:
+            with pytest.raises(EpochError, match="its absent members are not proper"):
+                Record.parse(data, "it")
+        else:
+            assert Record.parse(data, "it").absent == (4,)
+
+
+class Forgets:
+    """Party 0 says that nobody is absent any more."""
+
+    changed = 0
+
+    def begin(self) -> None:
+        pass
+
+    def __call__(self, to: int, message: bytes) -> list[bytes]:
+        self.changed += b", [4]]" in message
+        return [message.replace(b", [4]]", b", []]")]
+
+
+def test_an_old_epoch_file_keeps_what_it_knows(tmp_path: Path) -> None:
+    """A party that was recovered is not absent again when a file that is older than the journal is made anew."""
+    committee = four(tmp_path, [NAME])
+    refreshed_without(committee, 3)
+    assert recovered(committee, 3) == ["key"]
+    path = committee.party_folder(0) / "epoch.json"
+    old = path.read_bytes()
+    refreshed(committee)
+    path.write_bytes(old)
+    Change.unfinished(committee, 0)
+    here = read_epoch(committee.party_folder(0))
+    assert here.number == 2 and here.before is not None and here.before.missing == ()
+
+
+def test_one_party_does_not_make_others_forget_who_is_absent(tmp_path: Path) -> None:
+    """Where one may be malicious, two must say so. The old share of party 4 is still there."""
+    committee = api.init(tmp_path / "committee", 5, "mal-shamir", threshold=1)
+    run(committee, api.keygen_job("key", NAME))
+    refreshed_without(committee, 4)
+    lose(committee, 3)
+    job, wire = api.recover_job(committee, 3, absent=[4]), Forgets()
+    ends = ends_of(runs(committee, job), lambda context: run_job(context, job), wire=wire)
+    assert wire.changed == 3 and all(isinstance(end, dict) for end in ends), list(ends)
+    assert all(status(committee, party)["missing"] == [4] for party in range(1, 4))
+
+
+def test_a_party_forgets_when_two_of_the_others_do(tmp_path: Path) -> None:
+    """Of two absent ones the first is recovered while the second is away, and comes back knowing nothing of this."""
+    committee = api.init(tmp_path / "committee", 7, "mal-shamir", threshold=2)
+    run(committee, api.keygen_job("key", NAME))
+    refreshed_without(committee, 5, 6)
+    job = api.recover_job(committee, 5, absent=[6])
+    run_in_process(runs(committee, job), lambda context: run_job(context, job), timeout=60)
+    assert recovered(committee, 6) == ["key"]
+    assert all(status(committee, party)["missing"] == [] for party in range(7))
 
 
 def test_a_party_that_was_present_does_not_follow(tmp_path: Path) -> None:

@@ -305,10 +305,22 @@ def test_keys_without_a_test_are_not_recovered_so(tmp_path: Path, monkeypatch: p
     lose(committee, 0)
     said = r"key key: in mal-rep-field of 3 nothing else shows whether helpers send right shares: lwe64-p2: there is no test of shares of LWE"
     if ablated:
-        monkeypatch.setattr(recover._Run, "_check_lacking", lambda self, keys: None)
+        monkeypatch.setattr(recover._Run, "_check_lacking", lambda self, said: None)
     with pytest.raises((ParameterError, EngineError), match=said):
         recovered(committee, 0)
     assert (committee.party_folder(0) / "epochs.journal").exists() == ablated
+
+
+def test_a_key_without_tests_left_is_refused_before_the_lost_party_signs(tmp_path: Path) -> None:
+    """The helpers know how many tests are left. Another key comes back when this one is there again."""
+    committee = committee_with(tmp_path, "mal-shamir", 3)
+    refreshed(committee)
+    write_runs(committee, [FIT_RUNS] * 3)
+    run(committee, api.keygen_job("other", TOY, relin=False))
+    lose(committee, 0)
+    with pytest.raises((PolicyError, EngineError), match=f"its shares were tested {FIT_RUNS} times"):
+        recovered(committee, 0)
+    assert not (committee.party_folder(0) / "epochs.journal").exists()
 
 
 def test_other_keys_come_back_beside_one_without_a_test(tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ class Change:
             votes = self.party_folder / RECORDS / f"{self.record.name}.votes"
             if not self._statements.votes():
                 raise EpochError(f"{votes}: missing, so {path} cannot be made again: copy the votes from another party")
-            write_epoch(self.party_folder, self._epoch(self._before()))
+            write_epoch(self.party_folder, self._epoch(here or self._before()))
         elif not committed and here is None and self.record.number > 1 and not self.joins and not self.follows:
             write_epoch(self.party_folder, self._before())
 
@@ -215,7 +215,7 @@ class Change:
         return Epoch(record.number, record.name, record.new["digest"], record.keys, past, record.absent)
 
     def _before(self) -> Epoch:
-        """The party's epoch before this change, by its record. Raises EpochError if the record is missing."""
+        """The party's epoch before this change, by its record: who came back since is absent again, and whose shares are untested is not known. Raises EpochError if the record is missing."""
         if self.record.number == 1 or self.joins or self.follows:
             return Epoch()
         before = Record.load(self.party_folder, self.record.previous)

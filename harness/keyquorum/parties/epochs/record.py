@@ -15,6 +15,7 @@ from keyquorum.model.committee import Committee, check_name, sync_folder, write_
 from keyquorum.model.epoch import DECIDED, NAME_DIGITS, Roles, Stage, Who
 from keyquorum.model.errors import CommitteeError, EpochError
 from keyquorum.model.plain import Json, is_count, is_hex, json_loads, read_text
+from keyquorum.model.protocols import PROTOCOLS
 
 FORMAT = 1
 EPOCH_FILE = "epoch.json"
@@ -31,7 +32,7 @@ POOLS, POOLS_OF = "pools", "epoch-"
 class Epoch:
     """In which epoch a party is. ``name``: empty in epoch 0; ``members``: digest of the committee; ``keys``: of each key that was passed on, how it is held, with at least
     ``key_id`` and ``sharing``. A key that is not listed was made in this epoch, and lies in its place. ``before``: the epoch before, to which a party goes back that hears that the change was given up.
-    ``missing``: numbers of members that were absent from the change, and are not known here to be recovered since: they have no shares."""
+    ``missing``: numbers of members that were absent from the change, and are not known here to be recovered since: they have no shares. ``untested``: numbers of members without which shares were recovered and tested: what they hold may not fit, and is used again only after a refresh without them."""
 
     number: int = 0
     name: str = ""
@@ -39,16 +40,18 @@ class Epoch:
     keys: Mapping[str, Json] = field(default_factory=dict)
     before: Epoch | None = None
     missing: tuple[int, ...] = ()
+    untested: tuple[int, ...] = ()
 
     def to_json(self) -> Json:
         """As it is stored."""
         before = None if self.before is None else self.before.without_past().to_json()
         found = {"format": FORMAT, "number": self.number, "epoch": self.name, "members": self.members, "keys": dict(self.keys), "before": before}
-        return {**found, "missing": list(self.missing)} if self.missing else found
+        lists = {"missing": self.missing, "untested": self.untested}
+        return {**found, **{name: list(numbers) for name, numbers in lists.items() if numbers}}
 
     def without_past(self) -> Epoch:
         """The same without the epoch before."""
-        return Epoch(self.number, self.name, self.members, self.keys, None, self.missing)
+        return Epoch(self.number, self.name, self.members, self.keys, None, self.missing, self.untested)
 
     @staticmethod
     def of(data: Json, last: bool = False) -> Epoch:
@@ -57,11 +60,11 @@ class Epoch:
         proper = data["format"] == FORMAT and is_count(number) and (is_hex(name, NAME_DIGITS) if number else name == "")
         proper = proper and (is_hex(data["members"], 64) if number else data["members"] == "")
         before = None if data["before"] is None else Epoch.of(data["before"], last=True)
-        missing = tuple(data.get("missing", ()))
-        proper = proper and all(map(is_count, missing)) and list(missing) == sorted(set(missing))
+        missing, untested = (tuple(data.get(name, ())) for name in ("missing", "untested"))
+        proper = proper and all(all(map(is_count, each)) and list(each) == sorted(set(each)) for each in (missing, untested))
         if not proper or (last and before is not None) or (before is not None and before.number != number - 1):
             raise ValueError("its numbers or names are not proper")
-        return Epoch(number, name, data["members"], checked_keys(data["keys"]), before, missing)
+        return Epoch(number, name, data["members"], checked_keys(data["keys"]), before, missing, untested)
 
 
 def checked_keys(data: Json) -> Json:
@@ -147,9 +150,9 @@ def parse_epoch(path: Path) -> Epoch:
 
 
 def write_epoch(party_folder: Path, epoch: Epoch) -> None:
-    """Takes a party to an epoch, with one rename. Epoch 0 has no file."""
+    """Takes a party to an epoch, with one rename. Epoch 0 has no file, but for members whose shares are untested."""
     path = party_folder / EPOCH_FILE
-    if epoch.number:
+    if epoch.number or epoch.untested:
         write_atomically(path, json.dumps(epoch.to_json(), indent=1).encode() + b"\n", 0o600)
     else:
         path.unlink(missing_ok=True)
@@ -224,12 +227,15 @@ def _check_committee(data: Json) -> None:
 
 
 def _check_absent(record: Record) -> None:
-    """Absent members are of a committee that stays, at most as many as may be corrupt, and more than these are left."""
+    """Absent members are of a committee that stays, at most as many as may be corrupt, and more than these are left, or 2t + 1 where parties may be malicious."""
     absent, there = record.absent, len(record.new["parties"])
     if not absent:
         return
     proper = all(map(is_count, absent)) and list(absent) == sorted(set(absent)) and absent[-1] < there and record.old == record.new
-    if not proper or len(absent) > record.new["threshold"] or there - len(absent) <= record.new["threshold"]:
+    t = record.new["threshold"]
+    protocol = PROTOCOLS.get(record.new["protocol"])
+    least = 2 * t + 1 if protocol is None or protocol.adversary == "malicious" else t + 1
+    if not proper or len(absent) > t or there - len(absent) < least:
         raise ValueError("its absent members are not proper")
 
 

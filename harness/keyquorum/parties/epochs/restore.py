@@ -82,7 +82,7 @@ def follow(committee: Committee, party: int, records: Sequence[str], shown: Mapp
     parsed = _parsed(records)
     record = parsed[-1]
     _check_records(committee, parsed, me)
-    if not absent_from(records, committee, party) or read_epoch(folder).number > record.number:
+    if not was_absent(records, committee, party) or read_epoch(folder).number > record.number:
         raise EpochError(f"party {party} was not absent from the change to epoch {record.name}, or is in a later one: keyquorum epoch commit there")
     statements = _heard(record, shown, me)
     if _decided(record, me, (), statements).stage != Stage.COMMITTED:
@@ -100,7 +100,7 @@ def follow(committee: Committee, party: int, records: Sequence[str], shown: Mapp
     return change
 
 
-def absent_from(records: Sequence[str], committee: Committee, party: int) -> bool:
+def was_absent(records: Sequence[str], committee: Committee, party: int) -> bool:
     """Whether a party was absent from the change of the last of these records."""
     return bool(records) and committee.parties[party].fingerprint in _parsed(records[-1:])[0].roles.absent
 

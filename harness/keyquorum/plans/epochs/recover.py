@@ -3,8 +3,9 @@
 1. Every party checks alone that the committee can recover a share, and that nothing is unfinished. The helpers state a hash of keys, holdings, origins and records; all of them state the same.
 2. The lost party takes the records and statements of its epoch (:func:`.restore`), and says which keys it lacks.
 3. The helpers draw seeds in common (``Source/mpc/src/recovery.rs``). Each sends its blinded share of every vector; the lost party interpolates, after it has checked the degree.
-   Where t + 1 helpers are left of a committee for malicious parties, all lost parties are recovered in one run (``also``).
-4. Where that does not show whether helpers sent the right shares (:func:`must_test`), all parties test their shares against the public key (:func:`.prove`).
+   Where fewer than 2t + 1 helpers are left of a committee for malicious parties, all lost parties are recovered in one run (``also``).
+4. Where that does not show whether helpers sent the right shares (:func:`.must_test`), all that take part test their shares against the public key (:func:`.prove`).
+   The others are noted as untested before: the recovered shares may be of another polynomial than theirs. A refresh without them ends this.
 5. Shares and public files are written in a folder of their own, read back, and moved to their place, key after key. A run that was cut off is repeated: it goes on with the keys that are missing.
 
 Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, section on lost shares. Rounds: 1 and 1 for statements, those of :meth:`.Recovery.begin`, 1 for the shares, 1 for the end.
@@ -19,7 +20,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import comb
 from pathlib import Path
 
 from keyquorum._engine import Recovery, ShareFile
@@ -27,19 +27,20 @@ from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
-from keyquorum.model.plain import Json, is_count, json_loads
-from keyquorum.model.subset import ABSENT, Subset, numbers_text
+from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.subset import ABSENT
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.audited import audit
 from keyquorum.parties.epochs.erasure import MAKING, erase_folder
 from keyquorum.parties.epochs.record import write_epoch
-from keyquorum.parties.epochs.restore import absent_from, follow, public_records, restore
+from keyquorum.parties.epochs.restore import follow, public_records, restore, was_absent
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_files
+from keyquorum.plans.epochs.helpers import ALSO, helpers_of, lost_in, must_test
 from keyquorum.plans.epochs.prove import check_left, prove
-from keyquorum.plans.epochs.refresh import MOST_SETS, check_stored, held_keys, wipe_bytes
+from keyquorum.plans.epochs.refresh import absent_from, check_stored, held_keys, wipe_bytes
 from keyquorum.plans.epochs.restored_counts import RestoredCounts, Said, parsed_counts, said_counts
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
@@ -47,75 +48,6 @@ from keyquorum.schemes.holding import Holding, check_hold, holding_of
 from keyquorum.schemes.key_folder import holds_a_key, load_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
-
-ALSO = "also"
-"""Field of a job: numbers of further lost parties that are recovered in the same run (missing: none)."""
-
-
-def helpers_of(
-    committee: Committee, lost: int, helpers: Sequence[int] | None = None, also: Sequence[int] = (), absent: Sequence[int] = ()
-) -> list[int]:
-    """The helpers of a recovery in increasing order; None: all other parties. ``also``: parties that are recovered in the same run; ``absent``: those that take no part, as their hosts are down. Refuses committees and helpers by which no share is recovered. Raises ParameterError."""
-    if isinstance(committee, Subset):
-        raise ParameterError("shares are recovered among the whole committee: leave out --parties")
-    sharing, n, t = committee.capabilities.sharing, committee.size, committee.threshold
-    if not is_count(lost) or lost >= n:
-        raise ParameterError(f"party {lost}: the committee has parties 0 to {n - 1}")
-    gone = _lost_with(committee, lost, also)
-    if set(gone) & set(absent):
-        raise ParameterError(f"lost parties {numbers_text(gone)}, absent ones {numbers_text(absent)}: who is recovered takes part")
-    away = {*gone, *absent}
-    chosen = [party for party in range(n) if party not in away] if helpers is None else list(helpers)
-    if not all(is_count(party) and party < n and party not in away for party in chosen) or len(set(chosen)) < len(chosen):
-        raise ParameterError(f"helpers {str(chosen)[:100]}: name other parties than {numbers_text(sorted(away))} of 0 to {n - 1}, each once")
-    chosen.sort()
-    if sharing not in ("replicated", "Shamir"):
-        raise ParameterError(
-            f"{committee.protocol}: all {n} parties are needed, and nobody knows anything of a lost share: restore a backup of party {lost} of this epoch; without one the keys are lost"
-        )
-    verified = committee.capabilities.verifies_products
-    needed = n - len(gone) if sharing == "replicated" or must_test(committee) else 2 * t + 1 if verified else t + 1
-    if len(chosen) < needed:
-        why = f", of which {t} may send wrong shares" if verified else ""
-        raise ParameterError(
-            f"{committee.protocol}: {len(chosen)} helpers are too few, a share is recovered from {needed} or more{why}: name {needed}{_or_together(committee)}"
-        )
-    sets = comb(n, len(chosen) + 1 - t)
-    if sharing == "Shamir" and sets > MOST_SETS:
-        raise ParameterError(
-            f"{committee.protocol}: {len(chosen)} helpers have {sets:,} sets with a seed in common, above {MOST_SETS}: name fewer with --from, at least {needed}"
-        )
-    return chosen
-
-
-def _lost_with(committee: Committee, lost: int, also: Sequence[int]) -> list[int]:
-    """All lost parties of a run. Several are recovered at once where neither could help the other. Raises ParameterError."""
-    gone, n = [lost, *also], committee.size
-    if not all(is_count(party) and party < n for party in also) or len(set(gone)) < len(gone):
-        raise ParameterError(f"lost parties {str(gone)[:100]}: name parties of 0 to {n - 1}, each once")
-    if also and not (must_test(committee) and committee.capabilities.sharing == "Shamir"):
-        raise ParameterError(
-            f"{committee.protocol} of {n} parties: recover one lost party after the other, each from those that have shares (--from)"
-        )
-    if len(gone) > committee.threshold:
-        raise ParameterError(
-            f"{committee.protocol}: {len(gone)} of {n} parties are lost, and the others are no more than {committee.threshold}, which know nothing of a key: restore a backup of one of them"
-            if n - len(gone) <= committee.threshold
-            else f"{committee.protocol}: at most {committee.threshold} lost parties are recovered: name fewer"
-        )
-    return sorted(gone)
-
-
-def _or_together(committee: Committee) -> str:
-    several = must_test(committee) and committee.capabilities.sharing == "Shamir" and committee.threshold > 1
-    return "; if more parties are lost, recover them at once: keyquorum recover COMMITTEE 3,4" if several else ""
-
-
-def must_test(committee: Committee) -> bool:
-    """Whether what helpers send does not show that it is right, since the honest ones of n - 1 do not determine a share: then all parties test their shares against the public key before the lost one stores its own."""
-    return committee.capabilities.verifies_products and (
-        committee.capabilities.sharing == "replicated" or committee.size <= 2 * committee.threshold + 1
-    )
 
 
 def check_recover(committee: Committee, party: int, job: Json) -> None:
@@ -132,6 +64,7 @@ def _check(committee: Committee, party: int, job: Json) -> list[int]:
     helpers = helpers_of(committee, job["party"], job["helpers"], job.get(ALSO, ()), job.get(ABSENT, ()))
     if party not in lost:  # who was absent from a later change follows that one
         _check_ended(committee, party, lost)
+        _check_untested(committee, party, helpers, job.get(ABSENT, ()))
     if party in helpers:
         check_hold(helpers, read_epoch(committee.party_folder(party)), "and name other helpers with --from")
         held_keys(committee, party, "recover")
@@ -140,16 +73,18 @@ def _check(committee: Committee, party: int, job: Json) -> list[int]:
     return helpers
 
 
-def lost_in(job: Json) -> list[int]:
-    """The lost parties of a job, in increasing order."""
-    return sorted([job["party"], *job.get(ALSO, ())])
-
-
 def _check_ended(committee: Committee, party: int, lost: Sequence[int]) -> None:
     if Change.unfinished(committee, party) is not None:
         raise EpochError(
             f"party {party}: a change of the epoch is unfinished: keyquorum epoch commit, or keyquorum epoch give-up --lost {','.join(map(str, lost))}, before a recovery"
         )
+
+
+def _check_untested(committee: Committee, party: int, helpers: Sequence[int], absent: Sequence[int]) -> None:
+    """Refuses recoveries beside parties whose shares are untested, but one that is tested without them."""
+    here = read_epoch(committee.party_folder(party))
+    if not (must_test(committee, helpers) and set(here.untested) <= set(absent)):
+        check_hold(here.untested, here, "or repeat that recovery without it")
 
 
 def _check_lost(committee: Committee, party: int) -> None:
@@ -175,6 +110,7 @@ class _Run:
         self.context, self.lost, self.helpers = context, lost, helpers
         self.committee, self.party, self.session = context.committee.whole, context.committee.number_of(context.party), context.session
         self.helps, self.is_lost = self.party in helpers, self.party in lost
+        self.tested = must_test(self.committee, helpers)
 
     def _at(self, number: int) -> int:
         """The place of a party in the session, where others may be absent."""
@@ -184,18 +120,25 @@ class _Run:
         said = _said(self.committee, self.party) if self.helps else None
         with self.context.phase("statements"):
             said, shown, counts = self._exchange(said)
+            if self.tested:
+                self._check_lacking(said)
             if self.is_lost:
-                self._check_lacking(said["keys"])
                 self._enter(said, shown)
             missing = self._missing(said)
             keys = sorted({key for lacking in missing.values() for key in lacking})
-            for key in keys if must_test(self.committee) else ():
+            for key in keys if self.tested else ():
                 self._check_testable(key, parsed(said["keys"][key]["info"]))
         with self.context.phase("seeds"):
-            tested, threshold = must_test(self.committee), self.committee.threshold
+            if keys and self.tested:
+                self._note_untested()
             recoveries = {
                 lost: Recovery.begin(
-                    self.session, self.committee.protocol, (self._at(lost), list(map(self._at, self.helpers))), tested, threshold, self.context.seed
+                    self.session,
+                    self.committee.protocol,
+                    (self._at(lost), list(map(self._at, self.helpers))),
+                    self.tested,
+                    self.committee.threshold,
+                    self.context.seed,
                 )
                 for lost in self.lost
             }
@@ -205,7 +148,7 @@ class _Run:
                 self._help(lacking, key)
             elif self.party in lacking:
                 self._recover(lacking[self.party], key, said["keys"][key], [mine[key] for mine in counts])
-            elif self.is_lost and tested:
+            elif self.is_lost and self.tested:
                 self._test(key)
         self.session.compare("end of the recovery", hashlib.sha256(json.dumps([self.lost, keys]).encode()).digest())
         self._note()
@@ -218,16 +161,27 @@ class _Run:
             "name": said["epoch"][1] if said else None,
         }
 
+    def _note_untested(self) -> None:
+        """Notes, before anything is sent, who has shares of this epoch and takes no part. Corrupt helpers may bring the others onto another polynomial of the same secret, of which such a share is none: a few parties with
+        shares of both would accept a wrong result."""
+        folder = self.committee.party_folder(self.party)
+        here = read_epoch(folder)
+        untested = set(here.untested) | set(absent_from(self.context.committee)) - set(here.missing)
+        if untested != set(here.untested):
+            write_epoch(folder, replace(here, untested=tuple(sorted(untested))))
+
     def _note(self) -> None:
-        """Notes who has shares again, of those that had been absent: the lost parties, and those that any party of this epoch knows of. Nothing is used because of it. A party that ends before this refuses the others by name,
+        """Notes who has shares again, of those that had been absent: the lost parties, and those that any party of this epoch knows of, or t + 1 of them where one may be malicious. Nothing is used because of it. A party that ends before this refuses the others by name,
         until these are recovered once more."""
         folder = self.committee.party_folder(self.party)
         here = read_epoch(folder)
-        missing = set(here.missing) - set(self.lost)
+        missing, lists = set(here.missing) - set(self.lost), list[set[int]]()
         for said in self.session.all_gather(json.dumps([here.name, sorted(missing)]).encode()):
             with suppress(ValueError, TypeError):
                 name, known = json_loads(said)
-                missing &= set(known) if name == here.name else missing
+                lists += [set(known)] if name == here.name else []
+        needed = self.committee.threshold + 1 if self.committee.capabilities.verifies_products else 1
+        missing = {number for number in missing if sum(number not in known for known in lists) < needed}
         if missing != set(here.missing):
             write_epoch(folder, replace(here, missing=tuple(sorted(missing))))
         reached("recover/noted")
@@ -291,7 +245,7 @@ class _Run:
         folder = self.committee.party_folder(self.party)
         Change.unfinished(self.committee, self.party)  # repaired after a crash
         here, (number, name) = read_epoch(folder), said["epoch"]
-        follows = absent_from(said["records"], self.committee, self.party)
+        follows = was_absent(said["records"], self.committee, self.party)
         if not follows or here.name == name:
             _check_ended(self.committee, self.party, self.lost)
         if here.name == name:
@@ -360,16 +314,20 @@ class _Run:
         except Exception as error:
             raise KeyFileError(f"{folder}: its shares are damaged or missing ({error}): move the folder away, then recover again") from None
 
-    def _check_lacking(self, keys: Json) -> None:
-        """Refuses keys that cannot come back before this party says again that it committed their epoch: with this word others may erase the last shares."""
-        for key, held in sorted(keys.items()) if must_test(self.committee) else ():
-            if not holds_a_key(self.committee.key_folder(self.party, check_name(key, "key name"))):
-                self._check_testable(key, parsed(held["info"]))
+    def _check_lacking(self, said: Json) -> None:
+        """Refuses keys that cannot come back before a lost party says again that it committed their epoch: with this word others may erase the last shares. Two rounds; all that take part help or are lost."""
+        folders = {key: self.committee.key_folder(self.party, check_name(key, "key name")) for key in said["keys"]}
+        lacking = sorted(key for key, folder in folders.items() if not holds_a_key(folder))
+        stated = self.session.all_gather(json.dumps(lacking).encode() if self.is_lost else b"")
+        asked = sorted({key for lost in self.lost for key in self._asked(lost, stated[self._at(lost)], said)})
+        for key in asked:
+            self._check_testable(key, parsed(said["keys"][key]["info"]))
+        self.session.compare("keys whose shares are to be tested", hashlib.sha256(json.dumps(asked).encode()).digest())
 
     def _check_testable(self, key: str, info: KeyInfo) -> None:
         """Refuses a key whose shares cannot be tested, before anything of it is sent. Raises ParameterError or PolicyError."""
         try:
-            scheme_of(info).check_fit(info, self.committee)
+            scheme_of(info).check_fit(info, self.context.committee)
         except ParameterError as error:
             raise ParameterError(
                 f"key {key}: in {self.committee.protocol} of {self.committee.size} nothing else shows whether helpers send right shares: {error}"
@@ -389,7 +347,7 @@ class _Run:
             for lost, recovery in recoveries.items():
                 if self.context.party in recovery.senders:
                     self._send_shares(lost, recovery, key, held)
-        if must_test(self.committee):
+        if self.tested:
             self._test(key)
 
     def _test(self, key: str) -> None:
@@ -426,16 +384,18 @@ class _Run:
                 receive_files(self.session, self._at(self.helpers[0]), folder, info.files, said["sizes"])
                 self._receive_shares(recovery, held, (folder, key), said["origins"])
             target = self.committee.key_folder(self.party, key)
-            if holds_a_key(target):  # it was absent, and has all but the shares
+            check_stored(held, held.folder(folder), self.party)
+            there = holds_a_key(target)  # it was absent, and has all but the shares
+            if not there:
+                counts.start(folder, info)
+                scheme_of(info).check_public(folder, info)
+                write_info(folder, info)
+            if self.tested:
+                shares = [read_vector(held, held.folder(folder), self.party, index) for index in range(len(held.vectors))]
+                prove(self.context, info, shares, target if there else folder)
+            if there:
                 self._publish_shares(held, folder, target, counts)
                 return
-            counts.start(folder, info)
-            scheme_of(info).check_public(folder, info)
-            write_info(folder, info)
-            check_stored(held, held.folder(folder), self.party)
-            if must_test(self.committee):
-                shares = [read_vector(held, held.folder(folder), self.party, index) for index in range(len(held.vectors))]
-                prove(self.context, info, shares, folder)
             reached("recover/written")
             target.parent.mkdir(mode=0o700, exist_ok=True)
             for place in {held.folder(folder), folder}:
@@ -448,7 +408,6 @@ class _Run:
 
     def _publish_shares(self, held: Holding, folder: Path, target: Path, counts: RestoredCounts) -> None:
         """Moves the shares of a key to a party's folder of it, after its counts."""
-        check_stored(held, held.folder(folder), self.party)
         counts.raise_there(target, load_key(target))
         reached("recover/written")
         sync_folder(held.folder(folder))

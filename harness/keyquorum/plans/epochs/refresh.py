@@ -28,7 +28,7 @@ from keyquorum.model.committee import Committee, require_semi_honest
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.model.protocols import PROTOCOLS
-from keyquorum.model.subset import ABSENT, Subset
+from keyquorum.model.subset import ABSENT, Subset, numbers_text
 from keyquorum.parties.context import PartyContext
 from keyquorum.parties.epochs import Change, Epoch, Record, committee_json, read_epoch
 from keyquorum.parties.epochs.exchange import MOST_SHOWN, hear_all, show_all
@@ -38,6 +38,7 @@ from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.dealing import Dealing, wipe_bytes
 from keyquorum.plans.epochs.hold import fill_held
 from keyquorum.plans.pools import drop_pools
+from keyquorum.plans.weakness import warn_all
 from keyquorum.schemes import scheme_of
 from keyquorum.schemes.holding import Holding, check_hold, holding_of
 from keyquorum.schemes.key_folder import check_made_by, element_words, holds_a_key, load_key
@@ -89,9 +90,20 @@ def absent_from(committee: Committee) -> tuple[int, ...]:
     return tuple(number for number in range(committee.whole.size) if number not in committee.members)
 
 
+def absent_weaknesses(there: Committee) -> list[str]:
+    """What a refresh by these parties leaves at risk: without absent ones nothing."""
+    left = there.threshold + 1
+    if there.size == there.whole.size or there.size > left:
+        return []
+    return [
+        f"{left} parties have shares of the new epoch, which are all that a key takes: the next lost disk is a lost key, until absent parties ({numbers_text(absent_from(there))}) are recovered"
+    ]
+
+
 def check_refresh(committee: Committee, party: int, job: Json) -> None:
     """The checks of the job ``refresh_shares`` that a party makes alone. A change before whose vote its process died is refused."""
     check_members(committee)
+    warn_all(absent_weaknesses(committee))
     whole, number = committee.whole, committee.number_of(party)
     check_hold(committee.members, read_epoch(whole.party_folder(number)), "or name it with --absent as well")
     held_keys(whole, number)
@@ -243,6 +255,7 @@ def _noted(errors: list[Exception]) -> Iterator[None]:
 __all__ = [
     "HOLD",
     "absent_from",
+    "absent_weaknesses",
     "check_members",
     "check_refresh",
     "check_stored",

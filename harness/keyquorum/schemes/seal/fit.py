@@ -88,7 +88,7 @@ def check_fit(info: SealKeyInfo, committee: Committee) -> None:
         raise ParameterError(
             f"{parameters.name}: its primes have {q.bit_length()} bits together, and a test of shares against the public key takes {least.bit_length()}: restore backups, or make a new key with more primes"
         )
-    made = generation_leaks(info, committee)
+    made = generation_leaks(info, committee.whole)
     tests = math.sqrt(FIT_RUNS * TESTS / LIFT_TESTS) * budget_lift_tests(2 * n, 1 << kind_of(committee).mask_bits(committee))
     rest = TOTAL - kind_of(committee).attempts()
     if tests >= rest:

@@ -1,0 +1,204 @@
+"""Parties of Shamir's sharing for malicious parties fall silent after others lost their shares, or were absent: those that are left recover them in one run, with a test of all that take part. What the silent ones hold is not used again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keyquorum import api
+from keyquorum._engine import CheckError, EngineError
+from keyquorum.fhe.parameters import load
+from keyquorum.model.committee import Committee
+from keyquorum.model.errors import EpochError, KeyQuorumError, ParameterError
+from keyquorum.model.subset import present_of
+from keyquorum.parties import run_in_process
+from keyquorum.parties.epochs import Epoch, read_epoch
+from keyquorum.parties.jobs import check_alone, run_job, runs
+from keyquorum.plans.epochs import recover
+from keyquorum.plans.epochs.helpers import helpers_of, must_test
+from keyquorum.plans.epochs.orders import examine_epochs, status
+from keyquorum.plans.epochs.prove import proofs_run
+from keyquorum.schemes.seal.fit import check_fit
+from keyquorum.schemes.seal.key import SealKeyInfo
+
+from tests.plans.epochs.test_absent import refreshed_without
+from tests.plans.epochs.test_prove import TOY, at_zero, info_of, shifted
+from tests.plans.epochs.test_recover import lose, recovered
+from tests.plans.test_refresh import refreshed, run, secrets
+
+pytestmark = pytest.mark.filterwarnings("ignore::keyquorum.fhe.errors.SecurityWarning")
+
+
+@pytest.fixture(autouse=True)
+def _without_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)
+
+
+def committee_of(folder: Path, parties: int) -> Committee:
+    """t = 2."""
+    committee = api.init(folder / "committee", parties, "mal-shamir", threshold=2)
+    run(committee, api.keygen_job("key", TOY, relin=False))
+    return committee
+
+
+def recovered_without(committee: Committee, lost: list[int], absent: list[int]) -> list[str]:
+    job = api.recover_job(committee, lost, absent=absent)
+    there = runs(committee, job)
+    for party in range(there.size):
+        check_alone(there, party, job)
+    return list(run_in_process(there, lambda context: run_job(context, job), timeout=60)[0]["keys"])
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_two_lost_of_six_come_back_together(tmp_path: Path, epochs: int) -> None:
+    """Four have shares, which are fewer than 2t + 1, and all six take part in the test."""
+    committee = committee_of(tmp_path, 6)
+    for _ in range(epochs):
+        refreshed(committee)
+    before, kept = secrets(committee), {party: lose(committee, party) for party in (4, 5)}
+    with pytest.raises(ParameterError, match=r"4 helpers are too few, a share is recovered from 5 or more.*recover them at once"):
+        api.recover_job(committee, 4, [0, 1, 2, 3])
+    assert recovered(committee, [4, 5]) == ["key"]
+    for party, files in kept.items():
+        for name, data in files.items():
+            assert not name.endswith(".kqs") or (committee.party_folder(party) / name).read_bytes() == data, name
+    assert secrets(committee) == before
+    assert {proofs_run(committee.key_folder(party, "key"), info_of(committee)) for party in range(6)} == {1}
+    assert all(status(committee, party)["untested"] == [] for party in range(6)), "all took part"
+    assert refreshed(committee)["epoch"] == epochs + 1
+
+
+@pytest.mark.parametrize("ablated", [False, True], ids=["tested", "ablated"])
+def test_a_wrong_helper_of_six_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ablated: bool) -> None:
+    """f + c (x - 2)(x - 3): with two honest helpers of four it is a polynomial of degree 2, and parties 0 and 3 are corrupt. Without the test it is stored."""
+    committee = committee_of(tmp_path, 6)
+    before, kept = secrets(committee), {party: lose(committee, party) for party in (4, 5)}
+    shifted(committee, 0, [at_zero(2) for _ in TOY.coeff_modulus])
+    shifted(committee, 3, [at_zero(2) for _ in TOY.coeff_modulus])
+    if ablated:
+        monkeypatch.setattr(recover, "prove", lambda *arguments: None)
+        assert recovered(committee, [4, 5]) == ["key"] and secrets(committee) != before
+        return
+    with pytest.raises((CheckError, EngineError), match="are not those of the secret of the public key"):
+        recovered(committee, [4, 5])
+    assert not any(committee.key_folder(party, "key").exists() for party in kept)
+
+
+def test_the_last_three_of_seven_bring_two_absent_ones_back(tmp_path: Path) -> None:
+    """Parties 5 and 6 missed a refresh, and then 0 and 1 fall silent. The five decrypt; 0 and 1 are used again after a refresh without them."""
+    folder = tmp_path / "committee"
+    committee = committee_of(tmp_path, 7)
+    api.encrypt(folder, "key", np.arange(100), tmp_path / "x.ct")
+    before = secrets(committee)
+    refreshed_without(committee, 5, 6)
+    for party in (0, 1):
+        shutil.move(committee.party_folder(party), tmp_path / f"away{party}")
+    with pytest.raises(ParameterError, match="3 helpers are too few"):
+        api.recover_job(committee, 5, [2, 3, 4], absent=[0, 1])
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
+
+    def decrypts(parties: list[int]) -> None:
+        output = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        api.decrypt(folder, "key", [tmp_path / "x.ct"], 4, [output], parties=parties)
+        assert api.decode(folder, "key", output)[:100].tolist() == list(range(100))
+
+    decrypts([2, 3, 4, 5, 6])
+    for party in (0, 1):
+        shutil.move(tmp_path / f"away{party}", committee.party_folder(party))
+    with pytest.raises(KeyQuorumError, match=r"party 0 took no part in the test after which shares of epoch 1 were recovered|party 5 was absent"):
+        decrypts([0, 2, 3, 4, 5])
+    with pytest.raises((EpochError, EngineError), match=r"keyquorum refresh-shares COMMITTEE --absent 0,1 first"):
+        recovered(committee, 6, [0, 1, 2, 3, 4])
+    with pytest.raises((EpochError, EngineError), match=r"party 0 took no part|party 5 was absent"):
+        refreshed(committee)
+    assert any(not finding.ok and "UNTESTED: what parties 0,1 hold" in finding.text for finding in examine_epochs(committee, [2]))
+    with pytest.raises((EpochError, EngineError), match="party 0 took no part"):
+        recovered(committee, 0, [2, 3, 4, 5, 6])
+    refreshed_without(committee, 0, 1)
+    assert recovered(committee, 0, [2, 3, 4, 5, 6]) == recovered(committee, 1, [2, 3, 4, 5, 6]) == ["key"]
+    decrypts([0, 1, 2, 3, 4])
+    assert secrets(committee) == before and all(finding.ok for finding in examine_epochs(committee, range(7)))
+
+
+def test_who_was_absent_has_no_share_before_the_test(tmp_path: Path) -> None:
+    """It has the key's other files, so that its shares alone are put in their place: after the test as well."""
+    committee = committee_of(tmp_path, 7)
+    refreshed_without(committee, 5, 6)
+    shifted(committee, 2, [at_zero(1) for _ in TOY.coeff_modulus])
+    with pytest.raises((CheckError, EngineError)):
+        recovered_without(committee, [5, 6], [0, 1])
+    for party in (5, 6):
+        assert not list(committee.key_folder(party, "key").rglob("share-*.kqs"))
+    assert read_epoch(committee.party_folder(4)).untested == (0, 1), "noted before anything was sent"
+    shifted(committee, 2, [at_zero(-1) for _ in TOY.coeff_modulus])
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
+
+
+def test_shares_of_two_polynomials_are_not_mixed(tmp_path: Path) -> None:
+    """In epoch 0, which has a file for this. Corrupt parties 2 and 3 bring 5 and 6 onto f + x (x - 5): the secret is the same, so the test passes. With 0 and 1, who are on f, they could make 5 accept another secret."""
+    committee = committee_of(tmp_path, 7)
+    before = secrets(committee)
+    for party in (5, 6):
+        lose(committee, party)
+    for party, value in ((2, -6), (3, -4)):
+        shifted(committee, party, [at_zero(value) for _ in TOY.coeff_modulus])
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
+    for party in range(2, 7):
+        assert read_epoch(committee.party_folder(party)) == Epoch(untested=(0, 1))
+    job = {"kind": "epoch_prove", "key": "key"}
+    with pytest.raises((EpochError, EngineError), match="party 0 took no part in the test"):
+        run(committee, job)
+    refreshed_without(committee, 0, 1)
+    for party in (0, 1):
+        assert recovered(committee, party, [2, 3, 4, 5, 6]) == ["key"]
+    run(committee, job)
+    assert secrets(committee) == before
+
+
+@pytest.mark.parametrize(
+    ("parties", "lost", "also", "absent", "helpers", "tested"),
+    [
+        (7, 5, [6], [0, 1], [2, 3, 4], True),
+        (7, 5, [], [0], [1, 2, 3, 4, 6], False),
+        (6, 4, [5], [], [0, 1, 2, 3], True),
+        (6, 4, [5], [3], [0, 1, 2], True),
+        (5, 4, [], [], [0, 1, 2, 3], True),
+    ],
+)
+def test_helpers_decide_whether_shares_are_tested(
+    parties: int, lost: int, also: list[int], absent: list[int], helpers: list[int], tested: bool
+) -> None:
+    committee = api.in_process_committee(parties, "mal-shamir", 2)
+    assert helpers_of(committee, lost, None, also, absent) == helpers and must_test(committee, helpers) == tested
+
+
+@pytest.mark.parametrize(
+    ("lost", "absent", "said"),
+    [
+        ([5, 6], [], "recover one lost party after the other"),
+        ([5, 6], [0, 1, 2], "2 may be absent"),
+        ([4, 5, 6], [0, 1], "at most 2 lost parties are recovered"),
+    ],
+)
+def test_what_is_refused_of_seven(lost: list[int], absent: list[int], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        api.recover_job(api.in_process_committee(7, "mal-shamir", 2), lost, absent=absent)
+
+
+@pytest.mark.parametrize("name", ["bfv-8192", "ckks-8192", "ckks-16384-bench"])
+def test_sets_that_are_shipped_have_a_test_among_five_of_seven(name: str) -> None:
+    """Masks of five are longer than those of seven, who have none. What the generation of the key revealed is that of seven."""
+    committee = api.in_process_committee(7, "mal-shamir", 2)
+    info = SealKeyInfo(
+        key_id="0" * 32, transcript="0" * 64, parameters=load(name), protocol="mal-shamir", parties=7, threshold=2, files={},
+        error_law="cbd", relin=True, galois_elements=tuple(range(3, 17, 2)), policy=api.FloodPolicy(),
+    )  # fmt: skip
+    check_fit(info, present_of(committee, [0, 1]))
+    with pytest.raises(ParameterError, match=r"tests? of shares against the public key"):
+        check_fit(info, committee)
+    for t, parties in ((2, 6), (2, 5), (1, 3), (1, 4)):
+        check_fit(info, api.in_process_committee(parties, "mal-shamir", t))
+    with pytest.raises(ParameterError, match="masks are too short"):
+        check_fit(info, api.in_process_committee(7, "mal-shamir", 3))
