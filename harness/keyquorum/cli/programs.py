@@ -77,6 +77,23 @@ def run(
     emit({"program": program, "output": lines})
 
 
+NewCommittee = Annotated[
+    str | None,
+    typer.Option(
+        help="reshare, at old members: the committee that gets all keys, as its folder or its digest, asked over a channel you trust.",
+        show_default=False,
+    ),
+]
+OldCommittee = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="reshare, at new members: the committee whose keys come, as its folder or its digest, asked over a channel you trust.",
+        show_default=False,
+    ),
+]
+
+
 def party(
     folder: Folder,
     index: Annotated[int, typer.Argument(help="Which party this is.", show_default=False)],
@@ -93,21 +110,8 @@ def party(
             help="decrypt: where the receiver writes: a folder, or a file for each ciphertext (default: where the job says).", show_default=False
         ),
     ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            help="reshare, at old members: the committee that gets all keys, as its folder or its digest, asked over a channel you trust.",
-            show_default=False,
-        ),
-    ] = None,
-    old: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            help="reshare, at new members: the committee whose keys come, as its folder or its digest, asked over a channel you trust.",
-            show_default=False,
-        ),
-    ] = None,
+    to: NewCommittee = None,
+    old: OldCommittee = None,
     accept_origin: Annotated[
         str | None,
         typer.Option(help="reshare: the weaker origin of the keys that you accept, if the job does: semi-honest, or burned.", show_default=False),

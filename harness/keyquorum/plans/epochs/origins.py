@@ -61,7 +61,7 @@ def made_flags(info: KeyInfo, before: Json, origin: Sequence[str], passed: Passa
 
 def _tested(committee: Committee) -> str:
     """How shares that are only assumed to be right are tested, for people."""
-    if committee.authenticated:
+    if committee.capabilities.macs:
         return f"pass the keys on to a committee without MACs and test the shares there with keyquorum epoch prove ({committee.protocol} has no such test)"
     return "test the shares with keyquorum epoch prove"
 
@@ -113,7 +113,7 @@ def origin_lines(committee: Committee, party: int) -> Iterator[str]:
     for number, text in enumerate(said) if len(said) > 1 else ():
         yield f"party {party}: keys were {'made by' if number == 0 else 'passed on to'} {text}"
     for key in assumed_keys(committee, party):
-        yield f"party {party}: key {key}: correct: assumed: nothing shows that a committee before passed on the right shares ({'there is no test with MACs' if committee.authenticated else 'keyquorum epoch prove tests keys for SEAL'})"
+        yield f"party {party}: key {key}: correct: assumed: nothing shows that a committee before passed on the right shares ({'there is no test with MACs' if committee.capabilities.macs else 'keyquorum epoch prove tests keys for SEAL'})"
 
 
 def require_correct(committee: Committee, party: int, key: str, accepted: bool) -> str:
