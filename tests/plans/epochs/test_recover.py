@@ -17,9 +17,11 @@ from keyquorum.model.errors import CommitteeError, EpochError, KeyFileError, Key
 from keyquorum.parties import run_in_process
 from keyquorum.parties.epochs import Change, read_epoch
 from keyquorum.parties.jobs import run_job
-from keyquorum.plans.epochs import recover, restored_counts
+from keyquorum.plans.epochs import recover
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.plans.examine import examine_keys
+from keyquorum.plans.noise_check import failed_checks, set_failed_checks
+from keyquorum.schemes.counts import decryptions_used, set_count
 from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_key
 
@@ -146,17 +148,17 @@ def test_a_count_of_decryptions_comes_back(tmp_path: Path, protocol: str, partie
     run(committee, api.keygen_job("key", tiny("ckks"), relin=False, policy=api.FloodPolicy(bits=1, decryptions=200, noise_bits=8)))
     info = load_key(committee.key_folder(0, "key"))
     for party, used in ((0, 40), (1, 41)):
-        restored_counts.set_count(committee.key_folder(party, "key"), info, used)
-        restored_counts.set_failed_checks(committee.key_folder(party, "key"), info, used - 30)
+        set_count(committee.key_folder(party, "key"), info, used)
+        set_failed_checks(committee.key_folder(party, "key"), info, used - 30)
     lose(committee, 2)
     assert recovered(committee, 2) == ["key"]
-    assert restored_counts.decryptions_used(committee.key_folder(2, "key"), info) == 41
-    assert restored_counts.failed_checks(committee.key_folder(2, "key"), info) == (11 if protocol == "rep-field" else 0)
-    restored_counts.set_count(committee.key_folder(1, "key"), info, 100)
+    assert decryptions_used(committee.key_folder(2, "key"), info) == 41
+    assert failed_checks(committee.key_folder(2, "key"), info) == (11 if protocol == "rep-field" else 0)
+    set_count(committee.key_folder(1, "key"), info, 100)
     shutil.rmtree(committee.key_folder(2, "key"))
     if protocol == "rep-field":
         assert recovered(committee, 2) == ["key"]
-        assert restored_counts.decryptions_used(committee.key_folder(2, "key"), info) == 100
+        assert decryptions_used(committee.key_folder(2, "key"), info) == 100
         return
     with pytest.raises((PolicyError, EngineError), match="party 1 reports 100 decryptions"):
         recovered(committee, 2)

@@ -27,7 +27,8 @@ from keyquorum.plans.epochs.carried import keys_said
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.plans.epochs.passage import Passage
 from keyquorum.plans.epochs.reshare import bridge
-from keyquorum.plans.epochs.stated import Stated
+from keyquorum.plans.epochs.stated import Stated, is_proper
+from keyquorum.plans.epochs.tries import Tries
 from keyquorum.plans.examine import examine_keys
 from keyquorum.schemes.key_folder import check_made_by, load_held_key, load_key
 from keyquorum.schemes.seal.key import load_seal_key
@@ -162,7 +163,16 @@ def test_all_new_members_get_public_files_at_once(tmp_path: Path, monkeypatch: p
     between, stated = SimpleNamespace(news=range(3, 6)), Stated({}, [], {"round-keys-1.lwe": (5000, "")}, False)
     passages = {"key": Passage(info.secrets, (Domain.parse(info.secrets[0].domain),), made=False)}
     run: Any = SimpleNamespace(
-        old=old, new=old, number=0, context=SimpleNamespace(party=0), dealer=None, session=session, between=between, transfer=None, passages=passages
+        old=old,
+        new=old,
+        number=0,
+        context=SimpleNamespace(party=0),
+        dealer=None,
+        session=session,
+        between=between,
+        transfer=None,
+        passages=passages,
+        tries=Tries({}),
     )
     reshare._Run._deal(run, "key", info, stated)
     turns = [sent[i : i + 3] for i in range(0, len(sent), 3)]
@@ -402,17 +412,17 @@ def test_what_is_not_keys_is_refused(tmp_path: Path) -> None:
     """What old members say of their keys is checked before a new one uses it."""
     keys = keys_said(with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"]), 0, "pass on")
     said: Json = {"epoch": [0, ""], "origin": ["committee"], "keys": keys}
-    assert reshare._is_proper(said) and reshare._is_proper({**said, "epoch": [1, "ab" * 16]})
+    assert is_proper(said) and is_proper({**said, "epoch": [1, "ab" * 16]})
     key = keys["key"]
-    assert not reshare._is_proper({**said, "keys": {"key": {**key, "origins": ["00" * 16, "00" * 16]}}})
+    assert not is_proper({**said, "keys": {"key": {**key, "origins": ["00" * 16, "00" * 16]}}})
     wrong: list[object] = [
         {}, 3, {**key, "sizes": {}}, {**key, "sizes": dict.fromkeys(key["sizes"], -1)}, {**key, "holding": {**key["holding"], "flags": ["x"]}},
         {**key, "holding": {**key["holding"], "vectors": 3}}, {**key, "origins": ["00"]}, {**key, "origins": 3}, {**key, "info": {**key["info"], "files": 3}},
     ]  # fmt: skip
     for each in wrong:
-        assert not reshare._is_proper({**said, "keys": {"key": each}}), each
+        assert not is_proper({**said, "keys": {"key": each}}), each
     for change in ({"epoch": [1, ""]}, {"epoch": [0]}, {"epoch": [0, "ab" * 16]}, {"origin": [3]}, {"origin": None}, {"keys": []}):
-        assert not reshare._is_proper({**said, **change}), change
+        assert not is_proper({**said, **change}), change
 
 
 def test_encrypted_round_keys_for_which_the_disk_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
