@@ -131,7 +131,7 @@ lint-python: build
 test-rust: export CARGO_PROFILE_RELEASE_LTO := off
 test-rust: export CARGO_PROFILE_RELEASE_DEBUG := 0
 test-rust: tools
-	cd Source && cargo test --release --locked -q --workspace --lib --tests
+	cd Source && cargo test --release --locked -q --workspace --exclude keyquorum-python --lib --tests
 	cd Source && cargo test --release --locked -q --workspace --doc
 
 # Three tests at a time, also on two cores: parties wait for one another. JOBS=0 runs them one after another. Tests that measure times come after all
