@@ -21,7 +21,7 @@ from keyquorum.plans.epochs import recover
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.plans.examine import examine_keys
 from keyquorum.plans.noise_check import failed_checks, set_failed_checks
-from keyquorum.schemes.counts import decryptions_used, set_count
+from keyquorum.schemes.counts import DECRYPTIONS, decryptions_used, note_split, set_count
 from keyquorum.schemes.holding import holding_of, shares_in
 from keyquorum.schemes.key_folder import load_key
 
@@ -163,6 +163,10 @@ def test_a_count_of_decryptions_comes_back(tmp_path: Path, protocol: str, partie
     with pytest.raises((PolicyError, EngineError), match="party 1 reports 100 decryptions"):
         recovered(committee, 2)
     assert not committee.key_folder(2, "key").exists()
+    for party in (0, 1):  # what both have noted for a standby, one may have counted alone
+        note_split(committee.key_folder(party, "key"), info, {DECRYPTIONS: 100})
+    assert recovered(committee, 2) == ["key"]
+    assert decryptions_used(committee.key_folder(2, "key"), info) == 100
 
 
 # -- wrong helpers ---------------------------------------------------------------------------------------------------------
