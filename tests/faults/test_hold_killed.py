@@ -24,7 +24,9 @@ def _refresh(committee: Committee, kill: str) -> list[int]:
     for party in range(committee.size):
         asked = {"folder": str(committee.folder), "party": party, "job": api.refresh_shares_job(committee, hold=True), "to": None, "old": None}
         place = committee.folder.parent / f"asked-{party}.json"
-        place.write_text(json.dumps({**asked, "kill": kill if party == 1 else "-", "passed": str(place.with_suffix(".passed")), "ablated": False}))
+        place.write_text(
+            json.dumps({**asked, "kill": kill if party == 1 else "-", "full": "-", "passed": str(place.with_suffix(".passed")), "ablated": False})
+        )
         workers.append(started(ROOT, "tests.faults.epoch_worker", place))
     return [worker.ended(60).returncode for worker in workers]
 

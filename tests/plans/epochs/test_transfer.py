@@ -421,7 +421,7 @@ def files_of(old: Committee, new: Committee, lists: Sequence[Any]) -> Any:
     """What new members get beside a key after old members said that they have these files."""
     between, infos = bridge(old, new), {"key": load_key(old.key_folder(0, "key"))}
     counts = {"decryptions": 0, "refusals": 0, "proofs": 0, "evaluations": 0}
-    said = [json.dumps({"key": {"counts": counts, "recent": [], "beside": files, "assumed": False}}).encode() for files in lists]
+    said = [json.dumps({"key": {"counts": counts, "noted": {}, "recent": [], "beside": files, "assumed": False}}).encode() for files in lists]
     return stated.agreed(between, infos, [*said, *[b""] * new.size])["key"]
 
 
@@ -454,7 +454,7 @@ def test_a_member_alone_does_not_say_that_keys_are_right(tmp_path: Path) -> None
     old, new = with_keys(tmp_path, "mal-rep-field", 3, ["lwe53-p16"]), api.init(tmp_path / "new", 3, "mal-shamir")
     infos, counts = {"key": load_key(old.key_folder(0, "key"))}, {"decryptions": 0, "refusals": 0, "proofs": 0, "evaluations": 0}
     for assumed, correct in (([False] * 3, True), ([True, False, False], True), ([True, True, False], False)):
-        said = [json.dumps({"key": {"counts": counts, "recent": [], "beside": {}, "assumed": each}}).encode() for each in assumed]
+        said = [json.dumps({"key": {"counts": counts, "noted": {}, "recent": [], "beside": {}, "assumed": each}}).encode() for each in assumed]
         assert stated.agreed(bridge(old, new), infos, [*said, b"", b"", b""])["key"].correct == correct
 
 
@@ -462,7 +462,7 @@ def test_a_member_alone_does_not_take_it_from_keys_with_macs(tmp_path: Path, mon
     """There all must say so, and honest ones say the same: another word ends the resharing. Without the check one liar has the key marked as assumed for ever."""
     old, new = with_keys(tmp_path, "spdz2k", 2, ["lwe64-p2"]), api.init(tmp_path / "new", 3, "mal-shamir")
     infos, counts = {"key": load_key(old.key_folder(0, "key"))}, {"decryptions": 0, "refusals": 0, "proofs": 0, "evaluations": 0}
-    said = [json.dumps({"key": {"counts": counts, "recent": [], "beside": {}, "assumed": each}}).encode() for each in (False, True)]
+    said = [json.dumps({"key": {"counts": counts, "noted": {}, "recent": [], "beside": {}, "assumed": each}}).encode() for each in (False, True)]
     with pytest.raises(EpochError, match=r"party 1 of committee says that nothing shows its shares to be right, and party 0 of committee that"):
         stated.agreed(bridge(old, new), infos, [*said, b"", b"", b""])
     monkeypatch.setattr(stated, "_refuse_alone", lambda *_: None)
