@@ -76,6 +76,16 @@ def broken_off(old: Committee, place: str, liar: int = 0, dealers: Sequence[int]
 # -- when a try is counted --------------------------------------------------------------------------------------------------
 
 
+def test_a_count_that_one_member_exaggerates_is_taken_with_the_try(tmp_path: Path) -> None:
+    """A corrupt member states two more than the others have, and breaks off before the transfer check: they keep their counts. After it the two count, with the try."""
+    old = with_keys(tmp_path, "rep-field", 3, [small("bfv")])  # type: ignore[list-item]
+    set_counts(old, [3, 1, 1])
+    broken_off(old, "new shares on the disk", 0)
+    assert counts(old) == [3, 1, 1]
+    broken_off(old, "last vectors", 0)
+    assert counts(old) == [4, 4, 4]
+
+
 @pytest.mark.parametrize(("place", "runs"), [("new shares on the disk", 0), ("transfer check", 0), ("last vectors", 1)])
 def test_who_breaks_off_before_the_transfer_is_checked_uses_up_nothing(tmp_path: Path, place: str, runs: int) -> None:
     old = with_keys(tmp_path, "mal-rep-field", 3, [small("bfv")])  # type: ignore[list-item]
@@ -137,7 +147,7 @@ def test_honest_parties_stay_together(tmp_path: Path) -> None:
     """One that was cut off while others counted comes up to them in the next try, also if that one ends before it is counted."""
     old = with_keys(tmp_path, "mal-rep-field", 3, [small("bfv")])  # type: ignore[list-item]
     set_counts(old, [3, 2, 3])
-    broken_off(old, "transfer check")
+    broken_off(old, "counts of tries")
     assert counts(old) == [3, 3, 3]
 
 

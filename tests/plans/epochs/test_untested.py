@@ -202,3 +202,29 @@ def test_sets_that_are_shipped_have_a_test_among_five_of_seven(name: str) -> Non
         check_fit(info, api.in_process_committee(parties, "mal-shamir", t))
     with pytest.raises(ParameterError, match="masks are too short"):
         check_fit(info, api.in_process_committee(7, "mal-shamir", 3))
+
+
+def test_who_is_out_of_date_about_an_absent_party_notes_it(tmp_path: Path) -> None:
+    """Party 5 missed the refresh, and has shares again. Parties 0 and 1 lose their folders, and have from the record of the epoch that 5 was absent. Of the others 3 and 4 may be corrupt."""
+    committee = committee_of(tmp_path, 6)
+    refreshed_without(committee, 5)
+    assert recovered(committee, 5) == ["key"]
+    for party in (0, 1):
+        lose(committee, party)
+    assert recovered_without(committee, [0, 1], [5]) == ["key"]
+    assert [read_epoch(committee.party_folder(party)).untested for party in range(5)] == [(5,)] * 5
+    with pytest.raises((EpochError, EngineError), match="party 5 took no part in the test"):
+        refreshed(committee)
+
+
+def test_who_has_shares_of_a_later_key_is_noted(tmp_path: Path) -> None:
+    """Party 5 has no share of the old key, and one of a key that was made since, of which all know that it was made by all."""
+    committee = committee_of(tmp_path, 6)
+    refreshed_without(committee, 5)
+    run(committee, api.keygen_job("later", TOY, relin=False))
+    for party in (0, 1):
+        lose(committee, party)
+    assert recovered_without(committee, [0, 1], [5]) == ["key", "later"]
+    assert [read_epoch(committee.party_folder(party)).untested for party in range(5)] == [(5,)] * 5
+    with pytest.raises((EpochError, EngineError), match="party 5 took no part in the test"):
+        run(committee, {"kind": "epoch_prove", "key": "later"})

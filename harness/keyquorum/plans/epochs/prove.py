@@ -59,12 +59,13 @@ def prove_job(context: PartyContext, job: Json) -> Json:
 
 def prove(context: PartyContext, info: KeyInfo, shares: Sequence[ShareVector], folder: Path) -> None:
     """Tests shares of all parties; every party calls this, after all compared the key. All have counted the run before anything is opened: whoever has not does not toss. ``folder``: of the key, with its public files; the shares need not be there yet.
-    Rounds: 2 for the count, and those of :meth:`.KeyScheme.prove_fit`. Raises PolicyError after :data:`.FIT_RUNS` runs, and where counts are too far apart, :class:`.CheckError` if the shares do not fit."""
+    Rounds: 3 for the count, and those of :meth:`.KeyScheme.prove_fit`. Raises PolicyError after :data:`.FIT_RUNS` runs, and where counts are too far apart, :class:`.CheckError` if the shares do not fit."""
     runs = _agreed(context, info, proofs_run(folder, info), noted_split(folder, info).get(PROOFS, 0))
     require_left(info, runs)
-    raise_count(folder, info, runs)  # the masks, before the run is counted, take messages of all that did this
 
     def counted() -> None:
+        raise_count(folder, info, runs)  # all, before the first one counts this run: who breaks off sets honest parties one apart
+        context.session.compare("counts of tests of shares", runs.to_bytes(COUNT_BYTES, "little"))
         set_proofs(folder, info, runs + 1)
         reached("prove/counted")
 

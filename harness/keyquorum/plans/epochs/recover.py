@@ -162,11 +162,11 @@ class _Run:
         }
 
     def _note_untested(self) -> None:
-        """Notes, before anything is sent, who has shares of this epoch and takes no part. Corrupt helpers may bring the others onto another polynomial of the same secret, of which such a share is none: a few parties with
-        shares of both would accept a wrong result."""
+        """Notes, before anything is sent, who takes no part. Corrupt helpers may bring the others onto another polynomial of the same secret, of which a share of before is none: a few parties with
+        shares of both would accept a wrong result. Also who has no share of this epoch, as far as is known here: it may have been recovered without this party's knowledge, or have shares of keys that were made since."""
         folder = self.committee.party_folder(self.party)
         here = read_epoch(folder)
-        untested = set(here.untested) | set(absent_from(self.context.committee)) - set(here.missing)
+        untested = set(here.untested) | set(absent_from(self.context.committee))
         if untested != set(here.untested):
             write_epoch(folder, replace(here, untested=tuple(sorted(untested))))
 

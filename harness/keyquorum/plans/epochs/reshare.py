@@ -11,7 +11,7 @@
 member may vote.
 
 A new member that fails before its vote refuses, and the old epoch goes on. Sources: Desmedt, Jajodia 1997, for the change of a committee; Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995.
-Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, those of the check, 1 for the count of tries and those of what is made, 2 for what is stored (3 beside a standby), 2 for the statements.
+Rounds: 2 for earlier changes, 1 for keys and 1 for counts, 1 for metadata, 3 for the toss, 1 for the record, 1 for seeds and shares, those of the check, 2 for the count of tries and those of what is made, 2 for what is stored (3 beside a standby), 2 for the statements.
 """
 
 from __future__ import annotations
@@ -361,7 +361,6 @@ class _Run:
         """Sends what this old member has for a key: the first one the public files, dealers their shares and masks."""
         folder = self.old.key_folder(self.number, key)
         held, beside = holding_of(folder, info), stated.beside
-        self.tries.catch_up(self.old, self.number, key, info)
         if self.context.party == 0:
             send_files(self.session, self.between.news, folder, info)
             for name in sorted(beside):
@@ -434,7 +433,7 @@ class _Run:
                 wipe_bytes(secret)
 
     def _make_last(self, infos: Mapping[str, KeyInfo], record: Record) -> None:
-        """New members with MACs make shares of vectors that the old committee does not have. Old ones wait: no change of theirs begins before. Rounds: those of :meth:`.KeyScheme.make_last`, and 2."""
+        """New members with MACs make shares of vectors that the old committee does not have. Old ones wait: no change of theirs begins before. Rounds: those of :meth:`.KeyScheme.make_last`, and 3."""
         if not self.tries.runs:
             return
         with self.context.phase("last vectors", len(self.tries.runs)) as step:

@@ -53,11 +53,12 @@ class RestoredCounts:
 
     @staticmethod
     def of(committee: Committee, info: KeyInfo, said: Mapping[int, Said]) -> RestoredCounts:
-        """The largest ones. ``said``: of the helpers by number. Where parties may be malicious, a count that the others deny is refused, as it could use up the key (PolicyError); there all parties take part in a check
-        of noise, and the others remember refusals. Whoever helps knows all tests and tries: at least n - t parties count each (:func:`.bridge`), so t + 1 others have one of them. Raises ParameterError for helpers that may not know of all decryptions."""
+        """The largest ones. ``said``: of the helpers by number. Where parties may be malicious, a count that the others deny is refused, as it could use up the key (PolicyError), and the refusals are those that t + 1 helpers
+        reach. Whoever helps knows all tests and tries: at least n - t parties count each (:func:`.bridge`), so t + 1 others have one of them. Raises ParameterError for helpers that may not know of all decryptions."""
         apart, tests = decrypts_apart(committee), {party: counts[2] for party, counts in said.items()}
         used = _decryptions(committee, info, said) if info.counted else 0
-        failed = max(counts[1] for counts in said.values()) if apart else 0
+        refusals = [counts[1] for counts in said.values()]
+        failed = max(refusals) if apart else confirmed(refusals, committee.threshold)
         noted = confirmed([max(counts[2], counts[4]) for counts in said.values()], committee.threshold)
         return RestoredCounts(used, failed, max(tests.values()) if apart else confirmed_tests(info, tests, committee.threshold, noted))
 

@@ -44,20 +44,15 @@ class Tries:
         """What new members go on from: with this try."""
         return replace(stated, counts={**stated.counts, PROOFS: stated.counts[PROOFS] + 1}) if key in self.runs else stated
 
-    def catch_up(self, old: Committee, number: int, key: str, info: KeyInfo) -> None:
-        """At an old member, before the transfer check: brings its count up to what all agreed on, without this try."""
-        if key in self.runs:
-            raise_count(old.key_folder(number, key), info, self.runs[key] - 1)
-
     def count(self, context: PartyContext, old: tuple[Committee, int] | None, infos: Mapping[str, KeyInfo], digest: bytes) -> None:
-        """Counts the try at every old member, after the transfer check and before anything of a secret is opened: all wait until all have. Whoever breaks off before uses up nothing. ``old``: the committee of
-        an old member, and its number. Rounds: 1."""
-        if old is not None:
-            committee, number = old
-            for key, runs in self.runs.items():
-                raise_count(committee.key_folder(number, key), infos[key], runs)
-            reached("reshare/counted")
-        context.session.compare("tries counted", digest)
+        """Counts the try at every old member, after the transfer check and before anything of a secret is opened: all wait until all have. Before that all bring their counts up to what they agreed on: so who breaks off sets
+        honest members one apart and no more. Whoever breaks off before the transfer check has passed uses up nothing. ``old``: the committee of an old member, and its number. Rounds: 2."""
+        for name, added in (("counts of tries", 0), ("tries counted", 1)):
+            if old is not None:
+                for key, runs in self.runs.items():
+                    raise_count(old[0].key_folder(old[1], key), infos[key], runs - 1 + added)
+                reached("reshare/counted" if added else "reshare/level")
+            context.session.compare(name, digest)
 
 
 __all__ = ["KEPT_BACK", "MOST_TRIES", "Tries"]
