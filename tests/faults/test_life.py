@@ -26,9 +26,9 @@ from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.model.plain import Json
 from keyquorum.parties.epochs import read_epoch
+from keyquorum.plans.epochs.helpers import must_test
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.plans.epochs.prove import proofs_run
-from keyquorum.plans.epochs.recover import must_test
 from keyquorum.plans.epochs.reshare import bridge
 from keyquorum.schemes.base import FIT_RUNS
 from keyquorum.schemes.key_folder import load_key
@@ -240,7 +240,7 @@ class Life:
         here = self.committee
         if here.capabilities.sharing == "additive" or any(proofs_run(folder, load_key(folder)) > FIT_RUNS - 4 for folder in self.key_folders()):
             return
-        if must_test(here) and "lwe" in self.world.keys:
+        if must_test(here, range(1, here.size)) and "lwe" in self.world.keys:
             return  # its shares are not tested against a public key
         party = self.random.randrange(here.size)
         lose(here, party)

@@ -15,7 +15,7 @@ import pytest
 from keyquorum import api
 from keyquorum._engine import EngineError
 from keyquorum.model.committee import Committee
-from keyquorum.model.epoch import NAME_DIGITS, Stage
+from keyquorum.model.epoch import NAME_DIGITS, Stage, Standing
 from keyquorum.model.errors import EpochError, KeyQuorumError, MovedError
 from keyquorum.model.plain import Json
 from keyquorum.parties.epochs import Change, Record, committee_json
@@ -141,8 +141,15 @@ def unheard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moving:
     def killed(change: Change) -> int:
         raise CutOff
 
+    check, ended = Change.check_erasable, threading.Barrier(old.size + new.size)
+
+    def checked_together(change: Change) -> Standing:
+        ended.wait(30)  # who fails first cuts off those that have yet to hear something
+        return check(change)
+
     with monkeypatch.context() as patch:
         patch.setattr(Change, "_hear", heard)
+        patch.setattr(Change, "check_erasable", checked_together)
         patch.setattr(Change, "erase", killed)
         with pytest.raises((CutOff, KeyQuorumError, EngineError)):
             reshared(old, new)
