@@ -39,15 +39,20 @@ Moving = tuple[Committee, Committee, bytes]
 
 
 @pytest.fixture
-def moving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moving:
-    """A committee of three whose keys are with another one, and a ciphertext."""
+def staying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moving:
+    """A committee of three with a key, one to which that may go, and a ciphertext."""
     monkeypatch.setattr("os.fsync", lambda _: None)
     old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
     make_receiver(old, "alice")
     api.encrypt(old, "key", [1, 0, 3], tmp_path / "x.lwe")
-    new = api.init_after(tmp_path / "new", old)
-    reshared(old, new)
-    return old, new, (tmp_path / "x.lwe").read_bytes()
+    return old, api.init_after(tmp_path / "new", old), (tmp_path / "x.lwe").read_bytes()
+
+
+@pytest.fixture
+def moving(staying: Moving) -> Moving:
+    """The same, after the key went there."""
+    reshared(*staying[:2])
+    return staying
 
 
 @contextmanager
@@ -125,13 +130,9 @@ def test_nothing_is_said_before_all_have_committed(tmp_path: Path, monkeypatch: 
 
 
 @pytest.fixture
-def unheard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moving:
+def unheard(staying: Moving, monkeypatch: pytest.MonkeyPatch) -> Moving:
     """The same, cut off at the end: nobody has erased, and old member 2 has not heard that the new ones committed."""
-    monkeypatch.setattr("os.fsync", lambda _: None)
-    old = with_keys(tmp_path, "rep-field", 3, ["lwe53-p16"])
-    make_receiver(old, "alice")
-    api.encrypt(old, "key", [1, 0, 3], tmp_path / "x.lwe")
-    new, hear = api.init_after(tmp_path / "new", old), Change._hear
+    (old, new, _), hear = staying, Change._hear
     joining = {party.fingerprint for party in new.parties}
 
     def heard(change: Change, data: Json, where: str) -> None:
@@ -154,7 +155,7 @@ def unheard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Moving:
         with pytest.raises((CutOff, KeyQuorumError, EngineError)):
             reshared(old, new)
     assert proof_of_move(old, 0) and not proof_of_move(old, 2)
-    return old, new, (tmp_path / "x.lwe").read_bytes()
+    return staying
 
 
 class CutOff(Exception):

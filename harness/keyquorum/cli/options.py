@@ -84,6 +84,21 @@ ParameterSetName = Annotated[
         autocompletion=completion.parameter_sets,
     ),
 ]
+NewCommittee = Annotated[
+    str | None,
+    typer.Option(
+        help="reshare, at old members: the committee that gets all keys, as its folder or its digest, asked over a channel you trust.",
+        show_default=False,
+    ),
+]
+OldCommittee = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="reshare, at new members: the committee whose keys come, as its folder or its digest, asked over a channel you trust.",
+        show_default=False,
+    ),
+]
 Steps = Annotated[
     list[int] | None, typer.Option("--step", "-s", help="Rotation step to make a Galois key for; 0: conjugation or column swap. Repeat.")
 ]

@@ -20,7 +20,7 @@ from keyquorum.plans.program import ProgramRequest, run_locally
 from keyquorum.terminal.output import emit, ends_at_interrupt, fail, print_summary, printed, waiting_lines
 from keyquorum.terminal.progress import progress_bars
 
-from .options import BackendName, Folder, LinkSpec, MpSpdzFolder
+from .options import BackendName, Folder, LinkSpec, MpSpdzFolder, NewCommittee, OldCommittee
 
 
 def register(app: typer.Typer) -> None:
@@ -75,23 +75,6 @@ def run(
     for line in lines:
         printed.print(line, markup=False)
     emit({"program": program, "output": lines})
-
-
-NewCommittee = Annotated[
-    str | None,
-    typer.Option(
-        help="reshare, at old members: the committee that gets all keys, as its folder or its digest, asked over a channel you trust.",
-        show_default=False,
-    ),
-]
-OldCommittee = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        help="reshare, at new members: the committee whose keys come, as its folder or its digest, asked over a channel you trust.",
-        show_default=False,
-    ),
-]
 
 
 def party(

@@ -58,7 +58,7 @@ def _lost_with(committee: Committee, lost: int, also: Sequence[int]) -> list[int
     gone, n = [lost, *also], committee.size
     if not all(is_count(party) and party < n for party in also) or len(set(gone)) < len(gone):
         raise ParameterError(f"lost parties {str(gone)[:100]}: name parties of 0 to {n - 1}, each once")
-    if also and not (committee.capabilities.verifies_products and committee.capabilities.sharing == "Shamir"):
+    if also and not _may_be_several(committee):
         raise _one_by_one(committee)
     if len(gone) > committee.threshold:
         raise ParameterError(
@@ -76,8 +76,12 @@ def _one_by_one(committee: Committee) -> ParameterError:
 
 
 def _or_together(committee: Committee) -> str:
-    several = committee.capabilities.verifies_products and committee.capabilities.sharing == "Shamir" and committee.threshold > 1
-    return "; if more parties are lost, recover them at once: keyquorum recover COMMITTEE 3,4" if several else ""
+    several = "; if more parties are lost, recover them at once: keyquorum recover COMMITTEE 3,4"
+    return several if _may_be_several(committee) and committee.threshold > 1 else ""
+
+
+def _may_be_several(committee: Committee) -> bool:
+    return committee.capabilities.verifies_products and committee.capabilities.sharing == "Shamir"
 
 
 def must_test(committee: Committee, helpers: Sequence[int]) -> bool:
