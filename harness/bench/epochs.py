@@ -1,5 +1,5 @@
 """The life of a committee: new shares of a key (``refresh``), the shares of a party that lost its folder (``recover``), with a test of shares against the public key where the committee needs one, and
-that test alone (``prove``), and all keys to a new committee (``reshare to PROTOCOL``). ``make bench-epochs``.
+that test alone (``prove``), all keys to a new committee (``reshare to PROTOCOL``), and the pool that a committee fills again since a change ended the last one (``fill``). ``make bench-epochs``.
 
 Every party is a process of this host, over TLS. A committee with one key refreshes, or loses and recovers its last party, several times; medians. ``seconds``: the phases of the slowest party
 together, from the first message to erased or stored shares. A key that went to a new committee goes back to one of the protocol before, which is not timed: that is the next run. ``command_seconds``: the whole command, with the start of the processes. ``sent_kb``: bytes of all parties together; they are the same at every
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keyquorum import api
-from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, VERIFIED_REPLICATED, VERIFIED_SHAMIR
+from keyquorum.model.chosen_committees import ADDITIVE, REPLICATED, SHAMIR, VERIFIED_REPLICATED, VERIFIED_SHAMIR, WITH_MACS
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import ParameterError
 from keyquorum.parties import RunReport
@@ -28,6 +28,8 @@ from keyquorum.terminal.output import console
 from .runner import CIRCUMSTANCES, Bench, Options, Row, committee_of
 
 KEY, LARGE, MIDDLE, SMALL, TFHE = "bench", "ckks-16384-bench", "bfv-8192", "lwe64-p2", "tfhers-2-2"
+ITEMS = 100_000
+"""Of a pool."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def reshare(of: tuple[str, int, int], to: tuple[str, int, int], parameters: str,
     return Case(f"reshare to {to[0]} {to[1]}", *of, parameters, expected, to)
 
 
-THREE, FIVE, PAIR = (REPLICATED, 3, 1), (SHAMIR, 5, 2), (ADDITIVE, 2, 1)
+THREE, FIVE, PAIR, MAC_PAIR = (REPLICATED, 3, 1), (SHAMIR, 5, 2), (ADDITIVE, 2, 1), (WITH_MACS, 2, 1)
 VERIFIED_THREE, VERIFIED_FIVE = (VERIFIED_REPLICATED, 3, 1), (VERIFIED_SHAMIR, 5, 2)
 CASES = (
     Case("refresh", REPLICATED, 3, 1, LARGE, 0.25),
@@ -68,9 +70,14 @@ CASES = (
     reshare(THREE, THREE, LARGE, 0.4),
     reshare(VERIFIED_THREE, VERIFIED_FIVE, LARGE, 0.6),
     reshare(VERIFIED_FIVE, VERIFIED_THREE, LARGE, 0.4),
+    reshare(VERIFIED_THREE, MAC_PAIR, LARGE, 4.0),
+    reshare(VERIFIED_THREE, MAC_PAIR, MIDDLE),
+    reshare(MAC_PAIR, VERIFIED_THREE, LARGE, 0.4),
     reshare(THREE, PAIR, TFHE),
     reshare(THREE, PAIR, SMALL),
     reshare(PAIR, THREE, SMALL),
+    Case("fill", ADDITIVE, 2, 1, SMALL, 2.2),
+    Case("fill", ADDITIVE, 4, 3, SMALL, 8.6),
 )
 COLUMNS = ("what", "protocol", "parties", "threshold", "parameters", "seconds", "expected", "command_seconds", "sent_kb", "disk_mb", "cpu_party", "runs", *CIRCUMSTANCES, "command")  # fmt: skip
 
@@ -95,7 +102,13 @@ def proven(committee: Committee) -> list[RunReport]:
     return api.epoch_prove(committee, KEY).reports
 
 
-CHANGES: dict[str, Callable[[Committee], list[RunReport]]] = {"refresh": refreshed, "recover": recovered, "prove": proven}
+def filled(committee: Committee) -> list[RunReport]:
+    """A pool of ITEMS, after a change of epoch, which is not timed."""
+    api.refresh_shares(committee)
+    return api.pool_fill(committee, SMALL, "round_ltz_circuit", ITEMS)
+
+
+CHANGES: dict[str, Callable[[Committee], list[RunReport]]] = {"refresh": refreshed, "recover": recovered, "prove": proven, "fill": filled}
 
 
 def after(committee: Committee, place: tuple[str, int, int], folder: Path) -> Committee:
