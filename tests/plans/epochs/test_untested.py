@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +15,16 @@ from keyquorum.fhe.parameters import load
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import EpochError, KeyQuorumError, ParameterError
 from keyquorum.model.subset import present_of
-from keyquorum.parties import run_in_process
+from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.epochs import Epoch, read_epoch
+from keyquorum.parties.epochs.record import write_epoch
 from keyquorum.parties.jobs import check_alone, run_job, runs
 from keyquorum.plans.epochs import recover
 from keyquorum.plans.epochs.helpers import helpers_of, must_test
 from keyquorum.plans.epochs.orders import examine_epochs, status
-from keyquorum.plans.epochs.prove import proofs_run
+from keyquorum.plans.epochs.prove import proofs_run, raise_count
+from keyquorum.plans.epochs.reshare import bridge
+from keyquorum.plans.noise_check import failed_checks, set_failed_checks
 from keyquorum.schemes.seal.fit import check_fit
 from keyquorum.schemes.seal.key import SealKeyInfo
 
@@ -114,7 +119,7 @@ def test_the_last_three_of_seven_bring_two_absent_ones_back(tmp_path: Path) -> N
     with pytest.raises((EpochError, EngineError), match=r"party 0 took no part|party 5 was absent"):
         refreshed(committee)
     assert any(not finding.ok and "UNTESTED: what parties 0,1 hold" in finding.text for finding in examine_epochs(committee, [2]))
-    with pytest.raises((EpochError, EngineError), match="party 0 took no part"):
+    with pytest.raises((EpochError, EngineError), match=r"party 0 took no part.*or move its folder of key key away"):
         recovered(committee, 0, [2, 3, 4, 5, 6])
     refreshed_without(committee, 0, 1)
     assert recovered(committee, 0, [2, 3, 4, 5, 6]) == recovered(committee, 1, [2, 3, 4, 5, 6]) == ["key"]
@@ -154,6 +159,89 @@ def test_shares_of_two_polynomials_are_not_mixed(tmp_path: Path) -> None:
     for party in (0, 1):
         assert recovered(committee, party, [2, 3, 4, 5, 6]) == ["key"]
     run(committee, job)
+    assert secrets(committee) == before
+
+
+def away(committee: Committee, party: int) -> None:
+    """Its folder of the key is moved away."""
+    committee.key_folder(party, "key").rename(committee.folder / f"moved-{party}")
+
+
+@pytest.mark.parametrize("tested", [False, True])
+def test_untested_parties_come_back_as_lost_ones(tmp_path: Path, tested: bool) -> None:
+    """0 and 1 took no part when 5 and 6 came back, and then these two (``tested``), or none, are gone. Without shares of before 0 and 1 are recovered, and used again."""
+    committee = committee_of(tmp_path, 7)
+    before = secrets(committee)
+    for party in (5, 6):
+        lose(committee, party)
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
+    for party in (0, 1):
+        away(committee, party)
+    if tested:
+        assert recovered_without(committee, [0, 1], [5, 6]) == ["key"]
+        assert {read_epoch(committee.party_folder(party)).untested for party in range(5)} == {(5, 6)}
+        for party in (5, 6):
+            away(committee, party)
+        assert [recovered(committee, party, [0, 1, 2, 3, 4]) for party in (5, 6)] == [["key"]] * 2
+    else:
+        assert [recovered(committee, party, [2, 3, 4, 5, 6]) for party in (0, 1)] == [["key"]] * 2
+    assert {read_epoch(committee.party_folder(party)).untested for party in range(7)} == {()}
+    run(committee, {"kind": "epoch_prove", "key": "key"})
+    assert secrets(committee) == before
+
+
+def breaks_off(monkeypatch: pytest.MonkeyPatch, party: int) -> None:
+    """In its first test, before it has counted it."""
+    original = recover.prove
+
+    def proved(context: PartyContext, *arguments: Any) -> None:
+        if context.committee.number_of(context.party) == party:
+            raise EpochError("breaks off")
+        original(context, *arguments)
+
+    monkeypatch.setattr(recover, "prove", proved)
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["before", "after"])
+def test_one_that_breaks_off_leaves_all_others_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: bool) -> None:
+    """5 and 6 missed a refresh. In their recovery without 0 and 1 party 5 breaks off: before the test opens anything, or after it. Before it nobody can have passed, and 0 to 4 have the right shares."""
+    committee = committee_of(tmp_path, 7)
+    before = secrets(committee)
+    refreshed_without(committee, 5, 6)
+    with monkeypatch.context() as patched:
+        if opened:
+            shifted(committee, 2, [at_zero(1) for _ in TOY.coeff_modulus])
+        else:
+            breaks_off(patched, 5)
+        with pytest.raises((KeyQuorumError, EngineError)):
+            recovered_without(committee, [5, 6], [0, 1])
+    if opened:
+        assert [read_epoch(committee.party_folder(party)).untested for party in (2, 3, 4)] == [(0, 1)] * 3
+        return
+    assert {read_epoch(committee.party_folder(party)).untested for party in range(7)} == {()}
+    assert recovered_without(committee, [6], [5]) == ["key"], "with 0 to 4, without 5"
+    assert recovered(committee, 5, [0, 1, 2, 3, 4]) == ["key"]
+    assert secrets(committee) == before
+
+
+def test_four_of_seven_determine_what_was_before(tmp_path: Path) -> None:
+    """2t helpers: two honest ones and the secret. f + x (x - 5) of the corrupt parties 1 and 2 passes at party 4 alone, and the test fails. So nobody is untested."""
+    committee = committee_of(tmp_path, 7)
+    before = secrets(committee)
+    refreshed_without(committee, 5, 6)
+    lose(committee, 0)
+    for party, value in ((1, -6), (2, -6)):
+        shifted(committee, party, [at_zero(value) for _ in TOY.coeff_modulus])
+    with pytest.raises((CheckError, EngineError)):
+        recovered_without(committee, [0], [5, 6])
+    for party in (1, 2):
+        shifted(committee, party, [at_zero(6) for _ in TOY.coeff_modulus])
+    assert recovered_without(committee, [0], [5, 6]) == ["key"]
+    assert {read_epoch(committee.party_folder(party)).untested for party in range(5)} == {()}
+    lose(committee, 0)
+    assert recovered_without(committee, [5, 6], [0]) == ["key"]
+    assert recovered(committee, 0, [1, 2, 3, 4, 5]) == ["key"]
+    assert {read_epoch(committee.party_folder(party)).untested for party in range(7)} == {()}
     assert secrets(committee) == before
 
 
@@ -228,3 +316,41 @@ def test_who_has_shares_of_a_later_key_is_noted(tmp_path: Path) -> None:
     assert [read_epoch(committee.party_folder(party)).untested for party in range(5)] == [(5,)] * 5
     with pytest.raises((EpochError, EngineError), match="party 5 took no part in the test"):
         run(committee, {"kind": "epoch_prove", "key": "later"})
+
+
+def test_counts_of_an_absent_party_become_the_largest(tmp_path: Path) -> None:
+    """It has the key, and counts of before: those of the others come with its shares."""
+    committee = committee_of(tmp_path, 7)
+    refreshed_without(committee, 5, 6)
+    info = info_of(committee)
+    for party in range(5):
+        raise_count(committee.key_folder(party, "key"), info, 2)
+        set_failed_checks(committee.key_folder(party, "key"), info, 3)
+    assert recovered(committee, 5, [0, 1, 2, 3, 4]) == ["key"]
+    assert (proofs_run(committee.key_folder(5, "key"), info), failed_checks(committee.key_folder(5, "key"), info)) == (2, 3)
+
+
+def test_who_goes_back_knows_who_is_untested() -> None:
+    before = Epoch(missing=(2,), untested=(0, 1))
+    after = Epoch.of(Epoch(1, "ab" * 16, "cd" * 32, {}, before).to_json())
+    assert after.before == before and before.without_past() == before
+
+
+def test_untested_parties_pass_no_key_on(tmp_path: Path) -> None:
+    old = committee_of(tmp_path, 5)
+    new = api.init_after(tmp_path / "new", old, protocol="mal-rep-field", parties=3)
+    folder = old.party_folder(3)
+    write_epoch(folder, replace(read_epoch(folder), untested=(1,)))
+    with pytest.raises(EpochError, match="party 1 took no part in the test"):
+        check_alone(bridge(old, new), 3, api.reshare_job(old, new))
+
+
+def test_who_lost_its_folder_hears_who_is_untested(tmp_path: Path) -> None:
+    """Party 4 knew it, and its folder is gone."""
+    committee = committee_of(tmp_path, 7)
+    for party in (5, 6):
+        lose(committee, party)
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
+    lose(committee, 4)
+    assert recovered_without(committee, [4], [0, 1]) == ["key"]
+    assert read_epoch(committee.party_folder(4)).untested == (0, 1)

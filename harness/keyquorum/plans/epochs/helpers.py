@@ -90,9 +90,14 @@ def must_test(committee: Committee, helpers: Sequence[int]) -> bool:
     return committee.capabilities.verifies_products and (committee.capabilities.sharing == "replicated" or len(helpers) < 2 * committee.threshold + 1)
 
 
+def determines(committee: Committee, helpers: Sequence[int]) -> bool:
+    """Whether the shares that helpers have and a secret that is tested determine all shares, whatever t of the helpers sent: recovered ones are of the polynomial of before then. t honest helpers and the value at 0 do."""
+    return committee.capabilities.sharing == "replicated" or len(helpers) >= 2 * committee.threshold
+
+
 def lost_in(job: Json) -> list[int]:
     """The lost parties of a job, in increasing order."""
     return sorted([job["party"], *job.get(ALSO, ())])
 
 
-__all__ = ["ALSO", "helpers_of", "lost_in", "must_test"]
+__all__ = ["ALSO", "determines", "helpers_of", "lost_in", "must_test"]

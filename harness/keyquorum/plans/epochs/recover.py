@@ -5,7 +5,7 @@
 3. The helpers draw seeds in common (``Source/mpc/src/recovery.rs``). Each sends its blinded share of every vector; the lost party interpolates, after it has checked the degree.
    Where fewer than 2t + 1 helpers are left of a committee for malicious parties, all lost parties are recovered in one run (``also``).
 4. Where that does not show whether helpers sent the right shares (:func:`.must_test`), all that take part test their shares against the public key (:func:`.prove`).
-   The others are noted as untested before: the recovered shares may be of another polynomial than theirs. A refresh without them ends this.
+   Where fewer than 2t help, the recovered shares may be of another polynomial than before (:func:`.determines`): the others are noted as untested until a refresh without them, or until they are recovered in their turn.
 5. Shares and public files are written in a folder of their own, read back, and moved to their place, key after key. A run that was cut off is repeated: it goes on with the keys that are missing.
 
 Paper: Herzberg, Jarecki, Krawczyk, Yung, CRYPTO 1995, section on lost shares. Rounds: 1 and 1 for statements, those of :meth:`.Recovery.begin`, 1 for the shares, 1 for the end.
@@ -17,20 +17,21 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from keyquorum._engine import Recovery, ShareFile
+from keyquorum.dsl import ShareVector
 from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
-from keyquorum.model.plain import Json, json_loads
+from keyquorum.model.plain import Json, is_count, json_loads
 from keyquorum.model.subset import ABSENT
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
+from keyquorum.parties.epochs import JOURNAL, Change, Epoch, read_epoch
 from keyquorum.parties.epochs.audited import audit
 from keyquorum.parties.epochs.erasure import MAKING, erase_folder
 from keyquorum.parties.epochs.record import write_epoch
@@ -38,8 +39,8 @@ from keyquorum.parties.epochs.restore import follow, public_records, restore, wa
 from keyquorum.parties.jobs import party_job
 from keyquorum.plans.epochs.alone import shares_alone
 from keyquorum.plans.epochs.carried import MOST_SAID, digest_of, keys_said, label_of, parsed, receive_files, send_files
-from keyquorum.plans.epochs.helpers import ALSO, helpers_of, lost_in, must_test
-from keyquorum.plans.epochs.prove import check_left, prove
+from keyquorum.plans.epochs.helpers import ALSO, determines, helpers_of, lost_in, must_test
+from keyquorum.plans.epochs.prove import check_left, proofs_run, prove
 from keyquorum.plans.epochs.refresh import absent_from, check_stored, held_keys, wipe_bytes
 from keyquorum.plans.epochs.restored_counts import RestoredCounts, Said, parsed_counts, said_counts
 from keyquorum.plans.pools import drop_pools
@@ -64,7 +65,7 @@ def _check(committee: Committee, party: int, job: Json) -> list[int]:
     helpers = helpers_of(committee, job["party"], job["helpers"], job.get(ALSO, ()), job.get(ABSENT, ()))
     if party not in lost:  # who was absent from a later change follows that one
         _check_ended(committee, party, lost)
-        _check_untested(committee, party, helpers, job.get(ABSENT, ()))
+        _check_untested(committee, party, helpers, {*job.get(ABSENT, ()), *lost})
     if party in helpers:
         check_hold(helpers, read_epoch(committee.party_folder(party)), "and name other helpers with --from")
         held_keys(committee, party, "recover")
@@ -80,11 +81,11 @@ def _check_ended(committee: Committee, party: int, lost: Sequence[int]) -> None:
         )
 
 
-def _check_untested(committee: Committee, party: int, helpers: Sequence[int], absent: Sequence[int]) -> None:
-    """Refuses recoveries beside parties whose shares are untested, but one that is tested without them."""
+def _check_untested(committee: Committee, party: int, helpers: Sequence[int], away: Collection[int]) -> None:
+    """Refuses tested recoveries in which parties take part whose shares are untested. ``away``: those that are absent or lost."""
     here = read_epoch(committee.party_folder(party))
-    if not (must_test(committee, helpers) and set(here.untested) <= set(absent)):
-        check_hold(here.untested, here, "or repeat that recovery without it")
+    if must_test(committee, helpers):
+        check_hold(set(here.untested) - set(away), here, "or repeat that recovery without it")
 
 
 def _check_lost(committee: Committee, party: int) -> None:
@@ -110,7 +111,9 @@ class _Run:
         self.context, self.lost, self.helpers = context, lost, helpers
         self.committee, self.party, self.session = context.committee.whole, context.committee.number_of(context.party), context.session
         self.helps, self.is_lost = self.party in helpers, self.party in lost
-        self.tested = must_test(self.committee, helpers)
+        self.tested, self.opened = must_test(self.committee, helpers), False
+        self.heard: set[int] = set()
+        """Numbers of parties that are untested for any helper, at a lost one."""
 
     def _at(self, number: int) -> int:
         """The place of a party in the session, where others may be absent."""
@@ -125,12 +128,34 @@ class _Run:
             if self.is_lost:
                 self._enter(said, shown)
             missing = self._missing(said)
+            if self.is_lost:
+                self._take_untested(keeps=len(missing[self.party]) < len(said["keys"]))
+            self._check_untested(missing, said)
             keys = sorted({key for lacking in missing.values() for key in lacking})
             for key in keys if self.tested else ():
                 self._check_testable(key, parsed(said["keys"][key]["info"]))
+        before = self._note_untested() if keys and self.tested and not determines(self.committee, self.helpers) else None
+        try:
+            self._recover_all(said, missing, counts)
+        except BaseException:
+            if before is not None and not self.opened:
+                write_epoch(self.committee.party_folder(self.party), before)
+            raise
+        self.session.compare("end of the recovery", hashlib.sha256(json.dumps([self.lost, keys]).encode()).digest())
+        self._note()
+        self._audit(keys)
+        return {
+            "party": self.lost[0],
+            "parties": self.lost,
+            "keys": keys,
+            "epoch": said["epoch"][0] if said else None,
+            "name": said["epoch"][1] if said else None,
+            "refresh": bool(keys) and self.tested and not determines(self.committee, self.helpers),
+        }
+
+    def _recover_all(self, said: Json, missing: Mapping[int, list[str]], counts: Sequence[dict[str, Said]]) -> None:
+        """All keys that the lost parties lack."""
         with self.context.phase("seeds"):
-            if keys and self.tested:
-                self._note_untested()
             recoveries = {
                 lost: Recovery.begin(
                     self.session,
@@ -142,7 +167,7 @@ class _Run:
                 )
                 for lost in self.lost
             }
-        for key in keys:
+        for key in sorted({key for lacking in missing.values() for key in lacking}):
             lacking = {lost: recoveries[lost] for lost in self.lost if key in missing[lost]}
             if self.helps:
                 self._help(lacking, key)
@@ -150,28 +175,42 @@ class _Run:
                 self._recover(lacking[self.party], key, said["keys"][key], [mine[key] for mine in counts])
             elif self.is_lost and self.tested:
                 self._test(key)
-        self.session.compare("end of the recovery", hashlib.sha256(json.dumps([self.lost, keys]).encode()).digest())
-        self._note()
-        self._audit(keys)
-        return {
-            "party": self.lost[0],
-            "parties": self.lost,
-            "keys": keys,
-            "epoch": said["epoch"][0] if said else None,
-            "name": said["epoch"][1] if said else None,
-        }
 
-    def _note_untested(self) -> None:
-        """Notes, before anything is sent, who takes no part. Corrupt helpers may bring the others onto another polynomial of the same secret, of which a share of before is none: a few parties with
+    def _numbers(self, party: int, said: bytes) -> set[int]:
+        """Numbers of parties, as a helper sent them."""
+        with suppress(ValueError, TypeError):
+            found = json_loads(said)
+            if isinstance(found, list) and all(is_count(number) and number < self.committee.size for number in found):
+                return set(found)
+        raise EpochError(f"party {party} sent something that is not numbers of parties: run the same version everywhere")
+
+    def _take_untested(self, keeps: bool) -> None:
+        """What helpers know of untested parties holds for the shares that they send, and what this lost party knows of them for those that it ``keeps``."""
+        folder = self.committee.party_folder(self.party)
+        here = read_epoch(folder)
+        untested = tuple(sorted(self.heard | set(here.untested if keeps else ())))
+        if untested != here.untested:
+            write_epoch(folder, replace(here, untested=untested))
+
+    def _check_untested(self, missing: Mapping[int, list[str]], said: Json) -> None:
+        """Refuses an untested party that keeps a share while it is recovered: the new ones may be of another polynomial."""
+        here = read_epoch(self.committee.party_folder(self.party))
+        for lost in set(self.lost) & set(here.untested):
+            if kept := sorted(set(said.get("keys", ())) - set(missing[lost])):
+                check_hold([lost], here, f"or move its folder of key {kept[0]} away")
+
+    def _note_untested(self) -> Epoch:
+        """Notes, before anything is sent, who takes no part; returns the epoch without that. Corrupt helpers may bring the others onto another polynomial of the same secret, of which a share of before is none: a few parties with
         shares of both would accept a wrong result. Also who has no share of this epoch, as far as is known here: it may have been recovered without this party's knowledge, or have shares of keys that were made since."""
         folder = self.committee.party_folder(self.party)
         here = read_epoch(folder)
         untested = set(here.untested) | set(absent_from(self.context.committee))
         if untested != set(here.untested):
             write_epoch(folder, replace(here, untested=tuple(sorted(untested))))
+        return here
 
     def _note(self) -> None:
-        """Notes who has shares again, of those that had been absent: the lost parties, and those that any party of this epoch knows of, or t + 1 of them where one may be malicious. Nothing is used because of it. A party that ends before this refuses the others by name,
+        """Notes who has shares that fit again. No lost party is untested any more. Of those that had been absent: the lost parties, and those that any party of this epoch knows of, or t + 1 of them where one may be malicious. Nothing is used because of it. A party that ends before this refuses the others by name,
         until these are recovered once more."""
         folder = self.committee.party_folder(self.party)
         here = read_epoch(folder)
@@ -182,8 +221,9 @@ class _Run:
                 lists += [set(known)] if name == here.name else []
         needed = self.committee.threshold + 1 if self.committee.malicious else 1
         missing = {number for number in missing if sum(number not in known for known in lists) < needed}
-        if missing != set(here.missing):
-            write_epoch(folder, replace(here, missing=tuple(sorted(missing))))
+        untested = set(here.untested) - set(self.lost)
+        if (missing, untested) != (set(here.missing), set(here.untested)):
+            write_epoch(folder, replace(here, missing=tuple(sorted(missing)), untested=tuple(sorted(untested))))
         reached("recover/noted")
 
     def _audit(self, keys: list[str]) -> None:
@@ -219,6 +259,7 @@ class _Run:
             for lost in map(self._at, self.lost):
                 self.session.send(lost, b"" if change is None or not said or not said["epoch"][0] else change.show())
                 self.session.send(lost, json.dumps(said_counts(self.committee, self.party, said["keys"] if said else {})).encode())
+                self.session.send(lost, json.dumps(read_epoch(self.committee.party_folder(self.party)).untested).encode())
                 if self.party == first:
                     self.session.send(lost, json.dumps(said).encode())
             return said or {}, [], []
@@ -228,6 +269,7 @@ class _Run:
         for party in self.helpers:
             shown.append(self.session.recv(self._at(party), MOST_SAID))
             counts.append(parsed_counts(party, self.session.recv(self._at(party), MOST_SAID)))
+            self.heard |= self._numbers(party, self.session.recv(self._at(party), MOST_SAID))
             if party == first:
                 content = self.session.recv(self._at(party), MOST_SAID)
         try:
@@ -354,7 +396,15 @@ class _Run:
         """Takes part in the test of all parties' shares of a key with its own."""
         folder = self.committee.key_folder(self.party, key)
         info = load_key(folder)
-        prove(self.context, info, load_shares(folder, info, self.party), folder)
+        self._prove(info, load_shares(folder, info, self.party), folder)
+
+    def _prove(self, info: KeyInfo, shares: Sequence[ShareVector], folder: Path) -> None:
+        """The test, and whether it got so far that a party may have passed it: the run is counted before anything is opened, and nobody passes without what this party opens."""
+        before, opened, self.opened = proofs_run(folder, info), self.opened, True
+        try:
+            prove(self.context, info, shares, folder)
+        finally:
+            self.opened = opened or proofs_run(folder, info) != before
 
     def _send_shares(self, lost: int, recovery: Recovery, key: str, held: Holding) -> None:
         folder = self.committee.key_folder(self.party, key)
@@ -392,7 +442,7 @@ class _Run:
                 write_info(folder, info)
             if self.tested:
                 shares = [read_vector(held, held.folder(folder), self.party, index) for index in range(len(held.vectors))]
-                prove(self.context, info, shares, target if there else folder)
+                self._prove(info, shares, target if there else folder)
             if there:
                 self._publish_shares(held, folder, target, counts)
                 return
