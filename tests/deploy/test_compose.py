@@ -9,10 +9,11 @@ import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,18 @@ from keyquorum.cli import app
 from keyquorum.deploy.compose import Deployment, docker_run, host, prepare
 from keyquorum.model.committee import Committee
 from keyquorum.model.errors import CommitteeError
+from keyquorum.schemes.lwe.ciphertexts import LweDecrypted
+from keyquorum.serve.client import fetch, make_receiver
 from typer.testing import CliRunner
 
 IMAGE = os.environ.get("KEYQUORUM_IMAGE", "keyquorum")
 PARTIES = 5
+SERVED = Path(__file__).resolve().parents[2] / "docker" / "serve" / "compose.yaml"
+
+
+def filled(words: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """Words of a Compose file, with its variables filled in."""
+    return [re.sub(r"\$\{(\w+)(?::-([^}]*)|:\?[^}]*)?\}", lambda m: values.get(m[1]) or m[2], word) for word in words]
 
 
 def docker(*words: str, ok: bool = True) -> str:
@@ -103,8 +112,8 @@ def test_the_command(tmp_path: Path) -> None:
 class Containers:
     """A deployment that runs, with plain docker: Compose need not be installed."""
 
-    def __init__(self, folder: Path) -> None:
-        self.made = prepare(folder, PARTIES, "shamir", image=IMAGE, timeouts=(20, 5), netem=True)
+    def __init__(self, folder: Path, parties: int = PARTIES) -> None:
+        self.made, self.parties = prepare(folder, parties, "shamir", image=IMAGE, timeouts=(20, 5), netem=True), parties
         self.network = f"keyquorum-{secrets.token_hex(4)}"
         docker("network", "create", self.network)
 
@@ -117,12 +126,31 @@ class Containers:
         self.remove()
         job = api.keygen_job(key, api.load_parameters(parameters), link=link)
         api.write_job(self.made.job, job)
-        for party in range(PARTIES):
+        for party in range(self.parties):
             docker(*docker_run(self.made, party, self.network, self.name(party)))
+
+    def serve(self) -> None:
+        """Starts what docker/serve/compose.yaml says, in place of what ran, with the options of plain docker that do the same."""
+        self.remove()
+        (service,) = json.loads(SERVED.read_text())["services"].values()
+        words = ["--read-only", "--init", "--tmpfs", service["tmpfs"][0], "--security-opt", service["security_opt"][0]]
+        words += ["--cap-drop", *service["cap_drop"], "--cap-add", *service["cap_add"]]
+        words += [word for name, value in service["ulimits"].items() for word in ("--ulimit", f"{name}={value}")]
+        for party in range(self.parties):
+            place = ["--network", self.network, "--network-alias", host(party), "--volume", f"{self.made.volume(party).resolve()}:/committee"]
+            command = filled(service["command"], {"PARTY": str(party), "KEY": "key", "KEEP": "16"})
+            docker("run", "--detach", "--name", self.name(party), *place, *words, IMAGE, *command)
+
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where receivers ask."""
+        shown = (
+            json.loads(docker("inspect", self.name(i)))[0]["NetworkSettings"]["Networks"][self.network]["IPAddress"] for i in range(self.parties)
+        )
+        return [(address, 4443) for address in shown]
 
     def wait(self) -> list[tuple[int, str]]:
         """Exit codes and outputs."""
-        codes = [int(docker("wait", self.name(i))) for i in range(PARTIES)]
+        codes = [int(docker("wait", self.name(i))) for i in range(self.parties)]
         return [(code, docker("logs", self.name(i))) for i, code in enumerate(codes)]
 
     def until_connected(self) -> None:
@@ -130,14 +158,14 @@ class Containers:
         for _ in range(100):
             listening = docker("exec", self.name(0), "sh", "-c", "cat /proc/1/net/tcp /proc/1/net/tcp6", ok=False)
             # State 01: established; four peers, one connection a direction.
-            if sum(line.split()[3] == "01" for line in listening.splitlines() if len(line.split()) > 3) >= 2 * (PARTIES - 1):
+            if sum(line.split()[3] == "01" for line in listening.splitlines() if len(line.split()) > 3) >= 2 * (self.parties - 1):
                 return
             time.sleep(0.1)
         raise AssertionError("the parties did not connect: " + docker("logs", self.name(0)))
 
     def remove(self) -> None:
         """Removes the containers."""
-        docker("rm", "--force", *[self.name(i) for i in range(PARTIES)], ok=False)
+        docker("rm", "--force", *[self.name(i) for i in range(self.parties)], ok=False)
 
     def close(self) -> None:
         """Removes everything."""
@@ -187,6 +215,40 @@ def test_five_containers_make_a_key_survive_a_kill_and_a_cut(containers: Contain
     for party in range(PARTIES):
         info = api.load_key(containers.made.volume(party) / f"party-{party}" / "keys" / "key")
         assert info.parties == PARTIES
+
+
+def test_three_containers_refresh_shares_while_they_serve(tmp_path: Path) -> None:
+    """With docker/serve/compose.yaml, and the command of its quarterly refresh in all of them at one time: the committee answers in the new epoch."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    containers = Containers(tmp_path / "quorum", parties=3)
+    volumes = [containers.made.volume(party) for party in range(3)]
+    (said,) = (line for line in json.loads(SERVED.read_text())["x-about"] if "refresh.json" in line)
+    refresh = shlex.split(said.partition("exec -T party ")[2])
+    try:
+        containers.start("key", parameters="lwe53-p16")
+        assert [code for code, _ in containers.wait()] == [0, 0, 0]
+        whole = tmp_path / "whole"
+        whole.mkdir()
+        shutil.copy(volumes[0] / "committee.toml", whole)
+        for party, volume in enumerate(volumes):
+            (whole / f"party-{party}").symlink_to(volume / f"party-{party}")
+            api.write_job(volume / "refresh.json", api.refresh_shares_job(volume))
+        committee = Committee.load(whole)
+        alice, _ = make_receiver(committee, "alice")
+        data = api.encrypt(volumes[0], "key", [1, 0, 3], tmp_path / "x.lwe").path.read_bytes()
+        containers.serve()
+        for epoch in (0, 1):
+            found = fetch(committee, alice, data, containers.addresses()[: committee.threshold + 1], wait=60)
+            assert isinstance(found, LweDecrypted) and found.messages.tolist() == [1, 0, 3]
+            if not epoch:
+                jobs = [subprocess.Popen(["docker", "exec", containers.name(i), *filled(refresh, {"PARTY": str(i)})]) for i in range(3)]
+                assert [job.wait(120) for job in jobs] == [0, 0, 0]
+            status = [docker("exec", containers.name(i), "keyquorum", "epoch", "status", "/committee") for i in range(3)]
+            assert all("epoch 1" in text for text in status), status
+    finally:
+        containers.close()
 
 
 def test_the_demo_and_a_bench_run_in_a_container(tmp_path: Path) -> None:

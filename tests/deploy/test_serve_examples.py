@@ -24,6 +24,7 @@ from keyquorum.serve.daemon import Daemon, Own, Service
 from typer.testing import CliRunner
 
 from tests.commands import Forked
+from tests.deploy.test_compose import filled
 from tests.plans.test_refresh import with_keys
 
 FOLDER = Path(__file__).resolve().parents[2] / "docker" / "serve"
@@ -41,9 +42,7 @@ def unit(path: Path = UNIT) -> configparser.ConfigParser:
 
 def compose_command() -> list[str]:
     """The command of the service, with its variables filled in."""
-    values = {"PARTY": "0", "KEY": "key"}
-    service = json.loads(COMPOSE.read_text())["services"]["party"]
-    return [re.sub(r"\$\{(\w+)(?::-([^}]*)|:\?[^}]*)?\}", lambda m: values.get(m[1]) or m[2], word) for word in service["command"]]
+    return filled(json.loads(COMPOSE.read_text())["services"]["party"]["command"], {"PARTY": "0", "KEY": "key"})
 
 
 def unit_command() -> list[str]:

@@ -135,6 +135,7 @@ def test_items_of_another_subset_are_refused(five: Committee, tmp_path: Path) ->
     mine, wrong = f"{POOL}.0-1-2", [pools_folder(five, party) / f"{POOL}.0-1-3" for party in (0, 1, 3)]
     before = pool_status(pools_folder(five, 0) / mine)
     for folder, party in zip(wrong, (0, 1, 2), strict=True):
+        shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(pools_folder(five, party) / mine, folder)
     try:
         with pytest.raises(PoolError, match=r"made with another .*committee, members"):
