@@ -32,7 +32,7 @@
 //!   MACs of bits have 48 bits, and a wrong bit passes with the guess of all of them: bits are combined in a field of 2^128 elements.
 //! * *Cut and choose* (edaBits). Wrong numbers pass under wrong tests only, which must be on them ([`cut_and_choose`]); who passes has won.
 //! * *Lifted values with MACs* ([`LIFT_TESTS`]). A value that is another one in another domain passes the sum of a random subset with 1/2, whatever else is wrong
-//!   (`keyquorum.sharing.lifted` has the argument); who passes all tests has won.
+//!   (`keyquorum.sharing.numbers.lift_tests` has the argument); who passes all tests has won.
 //! * *The OT check.* Guesses of g groups of Δ pass with 2^-4g and reveal 4g bits of a key: a forgery after them wins with what is left, the
 //!   product is that of a forgery without them.
 //! * *Triples.* Words that fit only some choice bits pass with 2^-ℓ if ℓ bits are guessed, and leave the other factor uniform within

@@ -1,4 +1,4 @@
-"""Plans: key generation and decryption as lists of programs and local steps. The only floor that knows both MPC and FHE."""
+"""Plans: key generation and decryption as lists of programs and local steps. With :mod:`keyquorum.schemes`, which they call, the only floor that knows both MPC and FHE."""
 
 JOBS = {
     "keygen": "keygen", "decrypt": "decrypt", "pool_fill": "pool_jobs", "toprf_fill": "pool_jobs", "share": "share", "toprf_encrypt": "round_keys", "refresh_shares": "epochs.refresh",

@@ -76,8 +76,8 @@ class SealRequest(KeyRequest):
     def __post_init__(self) -> None:
         object.__setattr__(self, "policy", self.policy.for_set(self.parameters))
 
-    def check(self, contributors: float = 1) -> None:
-        """Refuses what cannot be made. ``contributors``: the variance of the flooding of a decryption over that of one contributor (:func:`.flooding_variance`)."""
+    def check(self, variance_ratio: float = 1) -> None:
+        """Refuses what cannot be made. ``variance_ratio``: the variance of the flooding of a decryption over that of one contributor (:func:`.flooding_variance`)."""
         if self.error_law not in ERROR_LAWS:
             raise ParameterError(f"unknown error law {self.error_law!r}: choose one of {', '.join(ERROR_LAWS)}")
         n = self.parameters.ring_degree
@@ -92,7 +92,7 @@ class SealRequest(KeyRequest):
         if self.policy.approvals and self.parameters.scheme != "ckks":
             raise PolicyError(f"{self.parameters.name}: approvals are for CKKS keys: leave them out")
         check_set(self.parameters)
-        check_key_precision(self.parameters, self.policy, contributors)
+        check_key_precision(self.parameters, self.policy, variance_ratio)
 
     def needs(self, committee: Committee) -> Needs:
         """What the plan will need at each party of a committee, on the embedded engine."""
@@ -116,11 +116,11 @@ class SealRequest(KeyRequest):
 
     def check_committee(self, committee: Committee) -> None:
         """See :class:`.KeyRequest`."""
-        contributors, n = 1.0, self.parameters.ring_degree
+        variance_ratio, n = 1.0, self.parameters.ring_degree
         if self.parameters.scheme == "ckks":
             self.policy.check(n)
-            contributors = flooding_variance(self.policy, n, committee.shape)
-        self.check(contributors)
+            variance_ratio = flooding_variance(self.policy, n, committee.shape)
+        self.check(variance_ratio)
         check_decryptable(self.parameters, self.policy, committee)
         self.check_budget(committee)
 
@@ -187,8 +187,8 @@ def _seeds(master: bytes, count: int) -> list[bytes]:
 def generate(context: PartyContext, request: SealRequest) -> KeyMaterial[SealKeyInfo]:
     """Makes a key jointly; every party calls this.
 
-    Rounds: those of the two samplers; 2 for the lift, or 1 with joint integers; and a prime 1 for the public key and 1 or 2 for all other keys, after 1 for masks that
-    are not joint integers. With MACs also the rounds of `trit_inputs`, and of the tests of the lift.
+    Rounds: those of the two samplers; 2 for the lift, or 1 with joint integers. For each prime 1 for the public key and 1 or 2 for all other keys, after 1 for masks that
+    are not joint integers. With MACs also the rounds of `trit_inputs`, and of the tests of the lift; where products are verified those of their verification.
     """
     committee, parameters = context.committee, request.parameters
     request.check_committee(committee)
@@ -217,7 +217,7 @@ def _generate(made: Generation[SealRequest], in_ring: bool) -> KeyMaterial[SealK
     with made.phase("lift"):  # c = x + 2^b + r
         lifted = made.wiping.enter_context(numbers.lift(x, NOISE_BITS))
         transcript.add(*framed("lift", lifted.opened.tobytes()))
-    proof = lifted.prove(fields, rings)  # sums of random subsets of x are the same integers everywhere
+    proof = lifted.prove(fields, rings)  # with MACs alone: sums of random subsets of x are the same integers everywhere
     if proof is not None:
         transcript.add(*framed("lift tests", proof))
     x.wipe()
@@ -225,7 +225,7 @@ def _generate(made: Generation[SealRequest], in_ring: bool) -> KeyMaterial[SealK
     b = np.empty((request.polynomials, len(primes), n), dtype=np.uint64)
     with made.phase("keys", len(primes)) as step:
         for j, over_q in enumerate(fields):
-            with lifted.over(over_q) as shares:  # x = c - 2^b - r
+            with lifted.over(over_q) as shares:  # x = c - 2^b - r; with MACs as it was tested
                 b[:, j] = _bodies(request, j, shares, [_signed(p[j]) for p in a])  # b = -(a s + f e) (+ P w)
                 made.keep(shares.head(n))  # s modulo q, which this party stores; all other shares are wiped
             step()

@@ -7,7 +7,9 @@ committee              semi-honest                           with MACs          
 who gives numbers      t + 1 parties                         all parties                             nobody: streams of sets of parties
 s = sum u mod 3        private trits (`sample_ternary`)      private trits (`trit_inputs`), then     joint trits, then `sample_ternary`
                                                              `sample_ternary`
-c = x + 2^b + r        r private (3 parties: joint)          r private                               r joint (`lift_open`)
+noise e                random bits of the protocol           the same, with MACs                     the same, products verified
+c = x + 2^b + r        r private (honest majority of three:  r private                               r joint (`lift_open`)
+                       joint)
 x = c - 2^b - r        private r is input again              r is input again                        the same r (`lift_close`)
 one x everywhere       nobody deviates: not tested           sums of random subsets of x, opened     r is one integer in all domains
 flooding               Gaussian, input modulo each prime     random bits, lifted and tested          joint Gaussian numbers
