@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keyquorum.model.protocols import PROTOCOLS
 from keyquorum.programs.header import header
 
 from tests.protocols import operation_costs
@@ -326,7 +327,7 @@ def _names(protocol: str, parties: int, threshold: int, domain: str) -> dict[str
         "unmask_ands": unmask_ands,
         "unmask_levels": unmask_levels,
     }
-    summands = n if protocol == "semi2k" else 3
+    summands = PROTOCOLS[protocol].summands(n) or 3
     names |= {"ring_bits_ands": partial(ring_bits_ands, summands), "ring_bits_levels": partial(ring_bits_levels, summands)}
     names |= operation_costs(protocol, n, t, names["w"])
     names.setdefault("SQUARE", names.get("MUL"))
@@ -352,7 +353,8 @@ def expected(program: str, key: str, protocol: str, parties: int, threshold: int
     head = header(program)
     defaults = defaults_of(program)
     names = _names(protocol, parties, threshold, domain) | defaults | dict(arguments)
-    names["SEND"] = names["OPEN"] if arguments.get("receiver") == "all" else names["OPEN_TO"]
+    to = arguments.get("receiver", arguments.get("destination"))
+    names["SEND"] = {"all": names["OPEN"], "share": 0}.get(str(to), names["OPEN_TO"])
     variant = str(arguments.get("method", ""))
     for assignment in head.value("where", variant).split("; "):
         if assignment:

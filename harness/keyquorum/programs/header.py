@@ -55,7 +55,7 @@ SYMBOLS = {
     "INPUT": "sharing one private value of one party, in elements",
     "OPEN": "opening one value to all parties, in elements",
     "OPEN_TO": "opening one value to one party, in elements",
-    "SEND": "OPEN if the receiver is `all`, otherwise OPEN_TO",
+    "SEND": "OPEN if the receiver or destination is `all`, 0 if it is `share`, otherwise OPEN_TO",
     "MUL": "one product, in elements",
     "SQUARE": "one square, in elements",
     "DOT(length)": "one inner product of vectors of that length, in elements",
