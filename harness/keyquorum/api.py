@@ -347,8 +347,7 @@ def refresh_shares(
 
 @dataclass(frozen=True)
 class RecoverResult:
-    """Parties that were recovered: the number of the first, names of the keys of which they lacked shares, number and name of the epoch (empty as keygen left it), the cost at each party, and the numbers of all. ``refresh``: whether the shares
-    may be others than before, so that a refresh is due, and no older copy of these parties may come back."""
+    """Parties that were recovered: the number of the first, names of the keys of which they lacked shares, number and name of the epoch (empty as keygen left it), the cost at each party, and the numbers of all."""
 
     party: int
     keys: list[str]
@@ -356,7 +355,6 @@ class RecoverResult:
     name: str
     reports: list[RunReport]
     parties: tuple[int, ...] = ()
-    refresh: bool = False
 
 
 @checked
@@ -403,9 +401,7 @@ def recover(
             )
     results = run_processes(committee.folder, job, progress, io_timeout=io_timeout)
     found = next(result for result in results if gone[0] == result["report"]["party"])
-    return RecoverResult(
-        gone[0], found["keys"], found["epoch"], found["name"], [RunReport.from_json(r["report"]) for r in results], tuple(gone), found["refresh"]
-    )
+    return RecoverResult(gone[0], found["keys"], found["epoch"], found["name"], [RunReport.from_json(r["report"]) for r in results], tuple(gone))
 
 
 @dataclass(frozen=True)

@@ -211,9 +211,9 @@ def recover(
         f"{who} shares of {', '.join(result.keys) or 'all keys already'}, in epoch {result.epoch}" + (f" ({result.name})" if result.name else ""),
         markup=False,
     )
-    if result.refresh:
+    if any(status["recovered"] for status in api.epoch_status(folder)):
         console.print(
-            f"run keyquorum refresh-shares {folder} now: so few helpers do not show that these are the shares of before; until then no backup or older folder of {who.partition(' ha')[0]} may come back",
+            f"run keyquorum refresh-shares {folder} now: so few helpers do not show that these are the shares of before; until then no backup or older folder of a recovered party may come back",
             markup=False,
         )
     emit(
@@ -223,7 +223,6 @@ def recover(
             "keys": result.keys,
             "epoch": result.epoch,
             "name": result.name,
-            "refresh": result.refresh,
             "costs": costs(result.reports),
         }
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from keyquorum.parties import PartyContext, run_in_process
 from keyquorum.parties.epochs import Epoch, read_epoch
 from keyquorum.parties.epochs.record import write_epoch
 from keyquorum.parties.jobs import check_alone, run_job, runs
-from keyquorum.plans.epochs import recover
+from keyquorum.plans.epochs import recover, untested
 from keyquorum.plans.epochs.helpers import helpers_of, must_test
 from keyquorum.plans.epochs.orders import examine_epochs, status
 from keyquorum.plans.epochs.prove import proofs_run, raise_count
@@ -151,7 +152,7 @@ def test_shares_of_two_polynomials_are_not_mixed(tmp_path: Path) -> None:
         shifted(committee, party, [at_zero(value) for _ in TOY.coeff_modulus])
     assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
     for party in range(2, 7):
-        assert read_epoch(committee.party_folder(party)) == Epoch(untested=(0, 1))
+        assert read_epoch(committee.party_folder(party)) == Epoch(untested=(0, 1), recovered=(5, 6))
     job = {"kind": "epoch_prove", "key": "key"}
     with pytest.raises((EpochError, EngineError), match="party 0 took no part in the test"):
         run(committee, job)
@@ -190,12 +191,12 @@ def test_untested_parties_come_back_as_lost_ones(tmp_path: Path, tested: bool) -
     assert secrets(committee) == before
 
 
-def breaks_off(monkeypatch: pytest.MonkeyPatch, party: int) -> None:
-    """In its first test, before it has counted it."""
-    original = recover.prove
+def breaks_off(monkeypatch: pytest.MonkeyPatch, party: int, tests: int = 0) -> None:
+    """After so many tests, in the next one, before it has counted it."""
+    original, passed = recover.prove, count()
 
     def proved(context: PartyContext, *arguments: Any) -> None:
-        if context.committee.number_of(context.party) == party:
+        if context.committee.number_of(context.party) == party and next(passed) == tests:
             raise EpochError("breaks off")
         original(context, *arguments)
 
@@ -222,6 +223,83 @@ def test_one_that_breaks_off_leaves_all_others_as_they_were(tmp_path: Path, monk
     assert recovered_without(committee, [6], [5]) == ["key"], "with 0 to 4, without 5"
     assert recovered(committee, 5, [0, 1, 2, 3, 4]) == ["key"]
     assert secrets(committee) == before
+
+
+def test_a_note_stays_after_the_first_of_two_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lost parties keep shares of the first key, and then one breaks off before the test of the second one is counted."""
+    committee = committee_of(tmp_path, 7)
+    run(committee, api.keygen_job("other", TOY, relin=False))
+    refreshed_without(committee, 5, 6)
+    with monkeypatch.context() as patched:
+        breaks_off(patched, 5, tests=1)
+        with pytest.raises((KeyQuorumError, EngineError)):
+            recovered_without(committee, [5, 6], [0, 1])
+    assert {read_epoch(committee.party_folder(party)).untested for party in range(2, 7)} == {(0, 1)}
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["other"]
+
+
+def test_nobody_is_untested_when_all_that_were_recovered_are_lost_again(tmp_path: Path) -> None:
+    """The recovery of 5 and 6 without 0 and 1 fails in its test, by party 2, which falls silent then. 0, 1, 3 and 4 have the shares of before."""
+    committee = committee_of(tmp_path, 7)
+    before = secrets(committee)
+    refreshed_without(committee, 5, 6)
+    shifted(committee, 2, [at_zero(1) for _ in TOY.coeff_modulus])
+    with pytest.raises((CheckError, EngineError)):
+        recovered_without(committee, [5, 6], [0, 1])
+    shifted(committee, 2, [at_zero(-1) for _ in TOY.coeff_modulus])
+    assert [read_epoch(committee.party_folder(party)).untested for party in (3, 4)] == [(0, 1)] * 2
+    assert recovered_without(committee, [5, 6], [2]) == ["key"]
+    known = [read_epoch(committee.party_folder(party)) for party in (0, 1, 3, 4, 5, 6)]
+    assert {(each.untested, each.recovered) for each in known} == {((), ())}
+    assert secrets(committee) == before
+
+
+def test_who_was_recovered_and_keeps_a_share_undoes_nothing(tmp_path: Path) -> None:
+    """5 and 6 were recovered without 0 and 1. Then 6 loses its share again, and 5 does not."""
+    committee = committee_of(tmp_path, 7)
+    for party in (5, 6):
+        lose(committee, party)
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
+    assert any("RECOVERED: shares of parties 5,6 may be others" in finding.text and not finding.ok for finding in examine_epochs(committee, [2]))
+    lose(committee, 6)
+    with pytest.raises((EpochError, EngineError), match="party 0 took no part"):
+        recovered_without(committee, [5, 6], [2])
+
+
+@pytest.mark.parametrize("believed", [False, True])
+def test_a_helper_alone_makes_nobody_untested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, believed: bool) -> None:
+    """Party 2 says that 0 and 1 are untested. If it were believed (the ablation), party 3 would refuse them, and no 2t + 1 could use the key."""
+    committee = api.init(tmp_path / "committee", 4, "mal-shamir", threshold=1)
+    run(committee, api.keygen_job("key", TOY, relin=False))
+    lose(committee, 3)
+    original = untested.HeardNotes.add
+
+    def add(notes: untested.HeardNotes, party: int, data: bytes) -> None:
+        notes._needed = 1 if believed else notes._needed
+        original(notes, party, b"[[0, 1], []]" if party == 2 else data)
+
+    monkeypatch.setattr(untested.HeardNotes, "add", add)
+    assert recovered(committee, 3) == ["key"]
+    assert read_epoch(committee.party_folder(3)).untested == ((0, 1) if believed else ())
+
+
+@pytest.mark.parametrize("said", [b"", b"{}", b"[[0]]", b"[[0], 1]", b"[[4], []]", b"[[true], []]", b"[[0], [[1]]]"])
+def test_notes_that_are_none_are_refused(said: bytes) -> None:
+    with pytest.raises(EpochError, match="party 2 sent something that is not numbers of parties"):
+        untested.HeardNotes(api.in_process_committee(4, "mal-shamir", 1), [0, 1, 2]).add(2, said)
+
+
+def test_what_a_party_knows_holds_for_keys_that_it_keeps(tmp_path: Path) -> None:
+    """Party 4 alone knows that 0 is untested. It loses one key of two, and then both."""
+    committee = committee_of(tmp_path, 7)
+    run(committee, api.keygen_job("other", TOY, relin=False))
+    folder = committee.party_folder(4)
+    for keys, noted in ((["other"], (0,)), (["key", "other"], ())):
+        write_epoch(folder, replace(read_epoch(folder), untested=(0,)))
+        for key in keys:
+            shutil.rmtree(committee.key_folder(4, key))
+        assert recovered(committee, 4, [1, 2, 3, 5, 6]) == keys
+        assert read_epoch(folder).untested == noted
 
 
 def test_four_of_seven_determine_what_was_before(tmp_path: Path) -> None:

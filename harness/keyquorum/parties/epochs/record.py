@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from keyquorum.model.committee import Committee, check_name, sync_folder, write_atomically
@@ -28,11 +28,16 @@ POOLS, POOLS_OF = "pools", "epoch-"
 """Folder of a party with its pools, and in it what begins the names of folders with those of an epoch."""
 
 
+LISTS = ("missing", "untested", "recovered")
+"""Fields of an epoch that are numbers of members."""
+
+
 @dataclass(frozen=True)
 class Epoch:
     """In which epoch a party is. ``name``: empty in epoch 0; ``members``: digest of the committee; ``keys``: of each key that was passed on, how it is held, with at least
     ``key_id`` and ``sharing``. A key that is not listed was made in this epoch, and lies in its place. ``before``: the epoch before, to which a party goes back that hears that the change was given up.
-    ``missing``: numbers of members that were absent from the change, and are not known here to be recovered since: they have no shares. ``untested``: numbers of members without which shares were recovered and tested: what they hold may not fit, and is used again only after a refresh without them."""
+    ``missing``: numbers of members that were absent from the change, and are not known here to be recovered since: they have no shares. ``untested``: numbers of members without which shares were recovered and tested: what they hold may not fit, and is used again only after a refresh without them.
+    ``recovered``: numbers of members that had their shares in such a recovery: they may be others than before, and no older copy may come back before a refresh."""
 
     number: int = 0
     name: str = ""
@@ -41,17 +46,18 @@ class Epoch:
     before: Epoch | None = None
     missing: tuple[int, ...] = ()
     untested: tuple[int, ...] = ()
+    recovered: tuple[int, ...] = ()
 
     def to_json(self) -> Json:
         """As it is stored."""
         before = None if self.before is None else self.before.without_past().to_json()
         found = {"format": FORMAT, "number": self.number, "epoch": self.name, "members": self.members, "keys": dict(self.keys), "before": before}
-        lists = {"missing": self.missing, "untested": self.untested}
+        lists = {name: getattr(self, name) for name in LISTS}
         return {**found, **{name: list(numbers) for name, numbers in lists.items() if numbers}}
 
     def without_past(self) -> Epoch:
         """The same without the epoch before."""
-        return Epoch(self.number, self.name, self.members, self.keys, None, self.missing, self.untested)
+        return replace(self, before=None)
 
     @staticmethod
     def of(data: Json, last: bool = False) -> Epoch:
@@ -60,11 +66,11 @@ class Epoch:
         proper = data["format"] == FORMAT and is_count(number) and (is_hex(name, NAME_DIGITS) if number else name == "")
         proper = proper and (is_hex(data["members"], 64) if number else data["members"] == "")
         before = None if data["before"] is None else Epoch.of(data["before"], last=True)
-        missing, untested = (tuple(data.get(name, ())) for name in ("missing", "untested"))
-        proper = proper and all(all(map(is_count, each)) and list(each) == sorted(set(each)) for each in (missing, untested))
+        lists = {name: tuple(data.get(name, ())) for name in LISTS}
+        proper = proper and all(all(map(is_count, each)) and list(each) == sorted(set(each)) for each in lists.values())
         if not proper or (last and before is not None) or (before is not None and before.number != number - 1):
             raise ValueError("its numbers or names are not proper")
-        return Epoch(number, name, data["members"], checked_keys(data["keys"]), before, missing, untested)
+        return Epoch(number, name, data["members"], checked_keys(data["keys"]), before, **lists)
 
 
 def checked_keys(data: Json) -> Json:

@@ -34,7 +34,7 @@ def _lines(committee: Committee, party: int) -> list[Json]:
 def status(committee: Committee, party: int) -> Json:
     """The epoch of a party of this host: ``number``, ``epoch``, ``keys`` (of every key the epoch's name, empty where key generation left it), ``unfinished`` (None, or stage and what is missing),
     ``unerased`` (files with shares of other epochs, and ages in seconds), ``old_pools`` (folders of pools of other epochs), ``backups_before`` (when this party had erased the shares of the epoch
-    before: backups of before hold them, and must be gone; empty until then), ``moved_to`` (the committee to which the keys were passed on; empty if they are here), ``missing`` (numbers of parties that were absent when this epoch was made, and have no shares), ``untested`` (those without which shares were recovered and tested), ``went_back`` (epochs from which it went back, and to which it may come forward), ``contradictions`` (a line for each
+    before: backups of before hold them, and must be gone; empty until then), ``moved_to`` (the committee to which the keys were passed on; empty if they are here), ``missing`` (numbers of parties that were absent when this epoch was made, and have no shares), ``untested`` (those without which shares were recovered and tested), ``recovered`` (those whose shares may be others than before since), ``went_back`` (epochs from which it went back, and to which it may come forward), ``contradictions`` (a line for each
     party that signed what excludes each other), ``standbys`` (committees that may hold the keys as well: ``committee``, ``digest``, ``epoch``). Raises EpochError."""
     folder = committee.party_folder(party)
     here, changes = read_epoch(folder), Change.recent(committee, party)
@@ -54,7 +54,7 @@ def status(committee: Committee, party: int) -> Json:
     return {
         "party": party, "number": here.number, "epoch": here.name, "keys": keys, "unfinished": unfinished,
         "unerased": [{"file": str(each.path), "age": round(each.age)} for each in old], "old_pools": [str(path) for path in old_pools(committee, party, keep)],
-        "backups_before": erased[-1] if erased else "", "moved_to": _moved_to(committee, folder, here), "missing": list(here.missing), "untested": list(here.untested),
+        "backups_before": erased[-1] if erased else "", "moved_to": _moved_to(committee, folder, here), "missing": list(here.missing), "untested": list(here.untested), "recovered": list(here.recovered),
         "went_back": [change.record.name for change in changes if change.standing.stage == Stage.GONE_BACK and not change.settled],
         "contradictions": [line for change in changes for line in change.contradictions()],
         "standbys": [{"committee": each.new["name"], "digest": each.new["digest"], "epoch": each.name} for each in standbys(folder)],
@@ -85,6 +85,9 @@ def status_lines(found: Json) -> Iterator[str]:
     if found["untested"]:
         numbers = ",".join(map(str, found["untested"]))
         yield f"{who}: UNTESTED: what parties {numbers} hold was not tested when shares of others were recovered: keyquorum refresh-shares --absent {numbers}, then recover them"
+    if found["recovered"]:
+        numbers = ",".join(map(str, found["recovered"]))
+        yield f"{who}: RECOVERED: shares of parties {numbers} may be others than before: keyquorum refresh-shares; until then no backup or older folder of them may come back"
     for name in found["went_back"]:
         yield f"{who}: WENT BACK from epoch {name}, and keeps these shares: keyquorum epoch commit with the statements of all parties, before keyquorum refresh-shares"
     for line in found["contradictions"]:
@@ -245,7 +248,7 @@ def examine_epochs(committee: Committee, parties: Sequence[int]) -> Iterator[Fin
         yield from (
             Finding(False, line)
             for line in rest
-            if any(word in line for word in ("UNFINISHED", "ABSENT", "UNTESTED", "WENT BACK", "NOT ERASED", "CORRUPT"))
+            if any(word in line for word in ("UNFINISHED", "ABSENT", "UNTESTED", "RECOVERED", "WENT BACK", "NOT ERASED", "CORRUPT"))
         )
         if without := unaudited(committee.party_folder(party)):
             yield Finding(

@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +28,10 @@ from keyquorum.model.checkpoints import reached
 from keyquorum.model.committee import Committee, check_name, sync_folder
 from keyquorum.model.epoch import Stage
 from keyquorum.model.errors import EpochError, KeyFileError, ParameterError
-from keyquorum.model.plain import Json, is_count, json_loads
+from keyquorum.model.plain import Json, json_loads
 from keyquorum.model.subset import ABSENT
 from keyquorum.parties.context import PartyContext
-from keyquorum.parties.epochs import JOURNAL, Change, Epoch, read_epoch
+from keyquorum.parties.epochs import JOURNAL, Change, read_epoch
 from keyquorum.parties.epochs.audited import audit
 from keyquorum.parties.epochs.erasure import MAKING, erase_folder
 from keyquorum.parties.epochs.record import write_epoch
@@ -43,9 +43,10 @@ from keyquorum.plans.epochs.helpers import ALSO, determines, helpers_of, lost_in
 from keyquorum.plans.epochs.prove import check_left, proofs_run, prove
 from keyquorum.plans.epochs.refresh import absent_from, check_stored, held_keys, wipe_bytes
 from keyquorum.plans.epochs.restored_counts import RestoredCounts, Said, parsed_counts, said_counts
+from keyquorum.plans.epochs.untested import HeardNotes, Notes, check_helpers, for_recovery, said_notes
 from keyquorum.plans.pools import drop_pools
 from keyquorum.schemes import scheme_of
-from keyquorum.schemes.holding import Holding, check_hold, holding_of
+from keyquorum.schemes.holding import Holding, holding_of
 from keyquorum.schemes.key_folder import holds_a_key, load_key, load_shares, read_vector, write_info
 from keyquorum.schemes.keys import KeyInfo
 from keyquorum.schemes.origin_file import OriginFile
@@ -63,11 +64,11 @@ def _check(committee: Committee, party: int, job: Json) -> list[int]:
     """The same without the locks; the helpers."""
     lost = lost_in(job)
     helpers = helpers_of(committee, job["party"], job["helpers"], job.get(ALSO, ()), job.get(ABSENT, ()))
+    here = for_recovery(read_epoch(committee.party_folder(party)), lost)
     if party not in lost:  # who was absent from a later change follows that one
         _check_ended(committee, party, lost)
-        _check_untested(committee, party, helpers, {*job.get(ABSENT, ()), *lost})
     if party in helpers:
-        check_hold(helpers, read_epoch(committee.party_folder(party)), "and name other helpers with --from")
+        check_helpers(committee, helpers, here, {*job.get(ABSENT, ()), *lost})
         held_keys(committee, party, "recover")
     elif party in lost:
         _check_lost(committee, party)
@@ -79,13 +80,6 @@ def _check_ended(committee: Committee, party: int, lost: Sequence[int]) -> None:
         raise EpochError(
             f"party {party}: a change of the epoch is unfinished: keyquorum epoch commit, or keyquorum epoch give-up --lost {','.join(map(str, lost))}, before a recovery"
         )
-
-
-def _check_untested(committee: Committee, party: int, helpers: Sequence[int], away: Collection[int]) -> None:
-    """Refuses tested recoveries in which parties take part whose shares are untested. ``away``: those that are absent or lost."""
-    here = read_epoch(committee.party_folder(party))
-    if must_test(committee, helpers):
-        check_hold(set(here.untested) - set(away), here, "or repeat that recovery without it")
 
 
 def _check_lost(committee: Committee, party: int) -> None:
@@ -112,8 +106,9 @@ class _Run:
         self.committee, self.party, self.session = context.committee.whole, context.committee.number_of(context.party), context.session
         self.helps, self.is_lost = self.party in helpers, self.party in lost
         self.tested, self.opened = must_test(self.committee, helpers), False
-        self.heard: set[int] = set()
-        """Numbers of parties that are untested for any helper, at a lost one."""
+        self.heard = HeardNotes(self.committee, helpers)
+        noted = self.tested and not determines(self.committee, helpers)
+        self.notes = Notes(self.committee, self.party, lost, absent_from(context.committee), noted)
 
     def _at(self, number: int) -> int:
         """The place of a party in the session, where others may be absent."""
@@ -129,20 +124,22 @@ class _Run:
                 self._enter(said, shown)
             missing = self._missing(said)
             if self.is_lost:
-                self._take_untested(keeps=len(missing[self.party]) < len(said["keys"]))
-            self._check_untested(missing, said)
+                self.notes.hear(self.heard, missing, said["keys"])
+            elif self.helps:
+                self.notes.agree(missing, said["keys"], self.helpers)
             keys = sorted({key for lacking in missing.values() for key in lacking})
             for key in keys if self.tested else ():
                 self._check_testable(key, parsed(said["keys"][key]["info"]))
-        before = self._note_untested() if keys and self.tested and not determines(self.committee, self.helpers) else None
+        if keys:
+            self.notes.begin()
         try:
             self._recover_all(said, missing, counts)
         except BaseException:
-            if before is not None and not self.opened:
-                write_epoch(self.committee.party_folder(self.party), before)
+            if not self.opened:
+                self.notes.take_back()
             raise
         self.session.compare("end of the recovery", hashlib.sha256(json.dumps([self.lost, keys]).encode()).digest())
-        self._note()
+        self._note(keys)
         self._audit(keys)
         return {
             "party": self.lost[0],
@@ -150,7 +147,6 @@ class _Run:
             "keys": keys,
             "epoch": said["epoch"][0] if said else None,
             "name": said["epoch"][1] if said else None,
-            "refresh": bool(keys) and self.tested and not determines(self.committee, self.helpers),
         }
 
     def _recover_all(self, said: Json, missing: Mapping[int, list[str]], counts: Sequence[dict[str, Said]]) -> None:
@@ -176,40 +172,7 @@ class _Run:
             elif self.is_lost and self.tested:
                 self._test(key)
 
-    def _numbers(self, party: int, said: bytes) -> set[int]:
-        """Numbers of parties, as a helper sent them."""
-        with suppress(ValueError, TypeError):
-            found = json_loads(said)
-            if isinstance(found, list) and all(is_count(number) and number < self.committee.size for number in found):
-                return set(found)
-        raise EpochError(f"party {party} sent something that is not numbers of parties: run the same version everywhere")
-
-    def _take_untested(self, keeps: bool) -> None:
-        """What helpers know of untested parties holds for the shares that they send, and what this lost party knows of them for those that it ``keeps``."""
-        folder = self.committee.party_folder(self.party)
-        here = read_epoch(folder)
-        untested = tuple(sorted(self.heard | set(here.untested if keeps else ())))
-        if untested != here.untested:
-            write_epoch(folder, replace(here, untested=untested))
-
-    def _check_untested(self, missing: Mapping[int, list[str]], said: Json) -> None:
-        """Refuses an untested party that keeps a share while it is recovered: the new ones may be of another polynomial."""
-        here = read_epoch(self.committee.party_folder(self.party))
-        for lost in set(self.lost) & set(here.untested):
-            if kept := sorted(set(said.get("keys", ())) - set(missing[lost])):
-                check_hold([lost], here, f"or move its folder of key {kept[0]} away")
-
-    def _note_untested(self) -> Epoch:
-        """Notes, before anything is sent, who takes no part; returns the epoch without that. Corrupt helpers may bring the others onto another polynomial of the same secret, of which a share of before is none: a few parties with
-        shares of both would accept a wrong result. Also who has no share of this epoch, as far as is known here: it may have been recovered without this party's knowledge, or have shares of keys that were made since."""
-        folder = self.committee.party_folder(self.party)
-        here = read_epoch(folder)
-        untested = set(here.untested) | set(absent_from(self.context.committee))
-        if untested != set(here.untested):
-            write_epoch(folder, replace(here, untested=tuple(sorted(untested))))
-        return here
-
-    def _note(self) -> None:
+    def _note(self, keys: Sequence[str]) -> None:
         """Notes who has shares that fit again. No lost party is untested any more. Of those that had been absent: the lost parties, and those that any party of this epoch knows of, or t + 1 of them where one may be malicious. Nothing is used because of it. A party that ends before this refuses the others by name,
         until these are recovered once more."""
         folder = self.committee.party_folder(self.party)
@@ -221,9 +184,10 @@ class _Run:
                 lists += [set(known)] if name == here.name else []
         needed = self.committee.threshold + 1 if self.committee.malicious else 1
         missing = {number for number in missing if sum(number not in known for known in lists) < needed}
-        untested = set(here.untested) - set(self.lost)
-        if (missing, untested) != (set(here.missing), set(here.untested)):
-            write_epoch(folder, replace(here, missing=tuple(sorted(missing)), untested=tuple(sorted(untested))))
+        if keys:
+            self.notes.end(missing)
+        elif missing != set(here.missing):
+            write_epoch(folder, replace(here, missing=tuple(sorted(missing))))
         reached("recover/noted")
 
     def _audit(self, keys: list[str]) -> None:
@@ -259,7 +223,7 @@ class _Run:
             for lost in map(self._at, self.lost):
                 self.session.send(lost, b"" if change is None or not said or not said["epoch"][0] else change.show())
                 self.session.send(lost, json.dumps(said_counts(self.committee, self.party, said["keys"] if said else {})).encode())
-                self.session.send(lost, json.dumps(read_epoch(self.committee.party_folder(self.party)).untested).encode())
+                self.session.send(lost, said_notes(read_epoch(self.committee.party_folder(self.party))))
                 if self.party == first:
                     self.session.send(lost, json.dumps(said).encode())
             return said or {}, [], []
@@ -269,7 +233,7 @@ class _Run:
         for party in self.helpers:
             shown.append(self.session.recv(self._at(party), MOST_SAID))
             counts.append(parsed_counts(party, self.session.recv(self._at(party), MOST_SAID)))
-            self.heard |= self._numbers(party, self.session.recv(self._at(party), MOST_SAID))
+            self.heard.add(party, self.session.recv(self._at(party), MOST_SAID))
             if party == first:
                 content = self.session.recv(self._at(party), MOST_SAID)
         try:
@@ -443,6 +407,7 @@ class _Run:
             if self.tested:
                 shares = [read_vector(held, held.folder(folder), self.party, index) for index in range(len(held.vectors))]
                 self._prove(info, shares, target if there else folder)
+            self.notes.end()
             if there:
                 self._publish_shares(held, folder, target, counts)
                 return
