@@ -64,10 +64,10 @@ def _check(committee: Committee, party: int, job: Json) -> list[int]:
     """The same without the locks; the helpers."""
     lost = lost_in(job)
     helpers = helpers_of(committee, job["party"], job["helpers"], job.get(ALSO, ()), job.get(ABSENT, ()))
-    here = for_recovery(read_epoch(committee.party_folder(party)), lost)
     if party not in lost:  # who was absent from a later change follows that one
         _check_ended(committee, party, lost)
     if party in helpers:
+        here = for_recovery(read_epoch(committee.party_folder(party)), lost)
         check_helpers(committee, helpers, here, {*job.get(ABSENT, ()), *lost})
         held_keys(committee, party, "recover")
     elif party in lost:

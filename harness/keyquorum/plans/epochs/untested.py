@@ -88,11 +88,11 @@ class Notes:
         self._committee, self._party, self._folder = committee, party, committee.party_folder(party)
         self._lost, self._away, self._absent = set(lost), set(absent), set(absent) if noted else None
         self._noted: Epoch | None = None
-        self._known = read_epoch(self._folder)
+        self._known: Epoch | None = None
 
     def agree(self, missing: Mapping[int, list[str]], keys: Collection[str], helpers: Collection[int]) -> None:
         """At a helper, when the lost parties said of which ``keys`` they lack shares. Raises EpochError for parties whose shares may not fit."""
-        here = read_epoch(self._folder)
+        self._known = here = read_epoch(self._folder)
         lacking = without_shares(missing, keys)
         if is_undone(here, lacking):
             self._known = with_notes(here, (), ())
@@ -125,7 +125,8 @@ class Notes:
 
     def end(self, missing: Collection[int] | None = None) -> None:
         """The lost parties have shares that fit to those of all that took part, or are about to keep them. ``missing``: also who has no shares of this epoch."""
-        here, known = read_epoch(self._folder), self._known
+        here = read_epoch(self._folder)
+        known = self._known or here  # who neither helps nor is lost has what it had
         absent, lost = (set[int](), set[int]()) if self._absent is None else (self._absent, self._lost)
         after = with_notes(here, ({*known.untested} | absent) - self._lost, {*known.recovered} | lost)
         after = after if missing is None else replace(after, missing=tuple(sorted(missing)))
