@@ -144,7 +144,7 @@ class Ring(Messages):
 
 
 class Fhew(Messages):
-    """Keys without verified plans."""
+    """Keys without verified plans; with additive shares they are held, and not made."""
 
     holders = ("rep-field", "shamir", "semi")
 
@@ -180,9 +180,9 @@ class Aes(Kind):
 
 
 class Legendre(Kind):
-    """The numbers of the polynomials: only replicated sharing holds them."""
+    """The numbers of the polynomials: replicated sharing alone holds them."""
 
-    holders = ("rep-field",)
+    holders = ("rep-field", "mal-rep-field")
 
     def counted(self, committee: Committee) -> tuple[int, int]:
         [truth] = secrets_of(committee)

@@ -112,6 +112,21 @@ def test_every_kind_of_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prot
         old = new
 
 
+def test_a_key_of_fhew_is_used_where_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With additive shares: the products of its generation would take oblivious transfer, and a decryption has none."""
+    monkeypatch.setitem(FHEW_SETS, test_fhew.TINY.name, test_fhew.TINY)
+    old = with_keys(tmp_path, "rep-field", 3, [test_fhew.TINY.name])
+    new = api.init_after(tmp_path / "semi", old, protocol="semi", parties=2)
+    reshared(old, new)
+    path, plain = tmp_path / "x.lwe", tmp_path / "x.plain"
+    api.encrypt(new, "key", [3, 0, 5, 6], path)
+    run(new, api.pool_fill_job(new, test_fhew.TINY.name, "round_ltz_circuit", 4))
+    run(new, api.decrypt_job(new, "key", [path], 1, [plain]))
+    assert api.decode(new, "key", plain).tolist() == [3, 0, 5, 6]
+    with pytest.raises(ParameterError, match="contributed noise would grow 2 times"):
+        api.keygen_needs(new, test_fhew.TINY.name)
+
+
 def test_an_old_ciphertext_is_decrypted_by_the_new_committee(tmp_path: Path) -> None:
     """The commands, with stock SEAL. The first member of the old committee is lost; the files of one that takes part show what happened."""
     old, new = tmp_path / "old", tmp_path / "new"

@@ -40,16 +40,10 @@ FHEW_KEYS = SeededKeys("FHEW", FhewKeyInfo, KEY_FILES, "ajax53")
 
 
 def sharing_of(committee: Committee, parameters: FhewParameters) -> Sharing:
-    """Protocol and domain of the secrets' shares; refuses a committee that cannot make keys."""
+    """Protocol and domain of the secrets' shares; refuses a committee that cannot use them."""
     if not kind_of(committee).plain_shares:
         raise ParameterError(
             f"{committee.protocol}: phases modulo the prime of {parameters.name} are scaled share by share, which MACs do not follow: "
-            "take a committee of shamir or rep-field"
-        )
-    if committee.whole.capabilities.dishonest_majority:  # parties of a subset share what the whole committee made
-        raise ParameterError(
-            f"{committee.protocol}: all parties but one may be corrupted, so contributed noise would grow {committee.size} times, and the "
-            f"{parameters.lwe_dimension * parameters.dimension:,} products of secrets would take oblivious transfer: "
             "take a committee of shamir or rep-field"
         )
     return lwe_sharing(committee, parameters)

@@ -59,6 +59,12 @@ class FhewRequest(KeyRequest):
         """Refuses a committee that cannot make the key, and exact noise where it would take a product a bit."""
         self.check()
         sharing_of(committee, self.parameters)
+        if committee.capabilities.dishonest_majority:
+            raise ParameterError(
+                f"{committee.protocol}: all parties but one may be corrupted, so contributed noise would grow {committee.size} times, and the "
+                f"{self.parameters.lwe_dimension * self.parameters.dimension:,} products of secrets would take oblivious transfer: "
+                "take a committee of shamir or rep-field"
+            )
         plan = self.noise_plan(committee)
         if plan.noise == EXACT and committee.ring_protocol is None:
             bits = 2 * plan.half * (body_residues(self.parameters, BOOTSTRAPPING) + self.parameters.samples)
