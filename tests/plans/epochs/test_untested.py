@@ -254,6 +254,58 @@ def test_nobody_is_untested_when_all_that_were_recovered_are_lost_again(tmp_path
     assert secrets(committee) == before
 
 
+def test_who_was_recovered_and_falls_silent_is_untested_alone(tmp_path: Path) -> None:
+    """As before, but 5 falls silent as well as 2: it may have a share of another polynomial. 0, 1, 3 and 4 recover 6."""
+    committee = committee_of(tmp_path, 7)
+    before = secrets(committee)
+    refreshed_without(committee, 5, 6)
+    shifted(committee, 2, [at_zero(1) for _ in TOY.coeff_modulus])
+    with pytest.raises((CheckError, EngineError)):
+        recovered_without(committee, [5, 6], [0, 1])
+    assert recovered_without(committee, [6], [2, 5]) == ["key"]
+    known = [read_epoch(committee.party_folder(party)) for party in (0, 1, 3, 4, 6)]
+    assert {each.untested for each in known} == {(), (5,)} and known[2].untested == known[3].untested == known[4].untested == (5,)
+    shifted(committee, 2, [at_zero(-1) for _ in TOY.coeff_modulus])
+    assert recovered(committee, 5, [0, 1, 3, 4, 6]) == ["key"] and secrets(committee) == before
+
+
+def test_who_is_recovered_beside_a_note_keeps_it_alive(tmp_path: Path) -> None:
+    """2 and 3 bring 5 and 6 onto f + x (x - 5), and then these bring 0 onto it. 5 and 6 are lost again, and 1 is still on f: with 0 it would accept another secret."""
+    committee = committee_of(tmp_path, 7)
+    for party in (5, 6):
+        lose(committee, party)
+    for party, value in ((2, -6), (3, -4)):
+        shifted(committee, party, [at_zero(value) for _ in TOY.coeff_modulus])
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
+    away(committee, 0)
+    assert recovered_without(committee, [0], [1]) == ["key"]
+    for party in (5, 6):
+        lose(committee, party)
+    assert recovered_without(committee, [5, 6], [1]) == ["key"]
+    known = [read_epoch(committee.party_folder(party)) for party in (0, 2, 3, 4, 5, 6)]
+    assert {(each.untested, each.recovered) for each in known} == {((1,), (0, 5, 6))}
+
+
+def test_helpers_are_not_untested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """3 of 7 help, and party 2 says that the two others are untested."""
+    committee = committee_of(tmp_path, 7)
+    for party in (5, 6):
+        lose(committee, party)
+    original = untested.HeardNotes.add
+    monkeypatch.setattr(untested.HeardNotes, "add", lambda notes, party, data: original(notes, party, b"[[3, 4], []]" if party == 2 else data))
+    assert recovered_without(committee, [5, 6], [0, 1]) == ["key"]
+    assert {read_epoch(committee.party_folder(party)).untested for party in range(2, 7)} == {(0, 1)}
+
+
+def test_in_epoch_0_it_is_noted_who_was_recovered(tmp_path: Path) -> None:
+    committee = committee_of(tmp_path, 5)
+    for party in (3, 4):
+        lose(committee, party)
+    assert recovered(committee, [3, 4]) == ["key"]
+    assert all(status(committee, party)["recovered"] == [3, 4] for party in range(5))
+    assert refreshed(committee)["epoch"] == 1 and status(committee, 0)["recovered"] == []
+
+
 def test_who_was_recovered_and_keeps_a_share_undoes_nothing(tmp_path: Path) -> None:
     """5 and 6 were recovered without 0 and 1. Then 6 loses its share again, and 5 does not."""
     committee = committee_of(tmp_path, 7)
@@ -268,19 +320,18 @@ def test_who_was_recovered_and_keeps_a_share_undoes_nothing(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("believed", [False, True])
 def test_a_helper_alone_makes_nobody_untested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, believed: bool) -> None:
-    """Party 2 says that 0 and 1 are untested. If it were believed (the ablation), party 3 would refuse them, and no 2t + 1 could use the key."""
-    committee = api.init(tmp_path / "committee", 4, "mal-shamir", threshold=1)
-    run(committee, api.keygen_job("key", TOY, relin=False))
-    lose(committee, 3)
+    """Party 2 says that 0 is untested. If it were believed (the ablation), party 6 would refuse it."""
+    committee = committee_of(tmp_path, 7)
+    lose(committee, 6)
     original = untested.HeardNotes.add
 
     def add(notes: untested.HeardNotes, party: int, data: bytes) -> None:
         notes._needed = 1 if believed else notes._needed
-        original(notes, party, b"[[0, 1], []]" if party == 2 else data)
+        original(notes, party, b"[[0], []]" if party == 2 else data)
 
     monkeypatch.setattr(untested.HeardNotes, "add", add)
-    assert recovered(committee, 3) == ["key"]
-    assert read_epoch(committee.party_folder(3)).untested == ((0, 1) if believed else ())
+    assert recovered(committee, 6, [1, 2, 3, 4, 5]) == ["key"]
+    assert read_epoch(committee.party_folder(6)).untested == ((0,) if believed else ())
 
 
 @pytest.mark.parametrize("said", [b"", b"{}", b"[[0]]", b"[[0], 1]", b"[[4], []]", b"[[true], []]", b"[[0], [[1]]]"])

@@ -156,9 +156,9 @@ def parse_epoch(path: Path) -> Epoch:
 
 
 def write_epoch(party_folder: Path, epoch: Epoch) -> None:
-    """Takes a party to an epoch, with one rename. Epoch 0 has no file, but for members whose shares are untested."""
+    """Takes a party to an epoch, with one rename. Epoch 0 has no file, but for notes of members."""
     path = party_folder / EPOCH_FILE
-    if epoch.number or epoch.untested:
+    if epoch.number or epoch.untested or epoch.recovered:
         write_atomically(path, json.dumps(epoch.to_json(), indent=1).encode() + b"\n", 0o600)
     else:
         path.unlink(missing_ok=True)

@@ -67,8 +67,8 @@ def _check(committee: Committee, party: int, job: Json) -> list[int]:
     if party not in lost:  # who was absent from a later change follows that one
         _check_ended(committee, party, lost)
     if party in helpers:
-        here = for_recovery(read_epoch(committee.party_folder(party)), lost)
-        check_helpers(committee, helpers, here, {*job.get(ABSENT, ()), *lost})
+        absent = job.get(ABSENT, ())
+        check_helpers(committee, helpers, for_recovery(read_epoch(committee.party_folder(party)), lost, absent), {*absent, *lost})
         held_keys(committee, party, "recover")
     elif party in lost:
         _check_lost(committee, party)
