@@ -118,7 +118,7 @@ class Reals(Kind):
 
 
 class Messages(Kind):
-    """LWE and FHEW: 1,000 messages with items of a pool."""
+    """LWE and FHEW: messages with items of a pool."""
 
     MESSAGES = 1000
 
@@ -144,9 +144,9 @@ class Ring(Messages):
 
 
 class Fhew(Messages):
-    """Keys without verified plans; with additive shares they are held, and not made."""
+    """Keys without verified plans; with additive shares they are held, and not made. An encryption takes 0.2 s."""
 
-    holders = ("rep-field", "shamir", "semi")
+    holders, MESSAGES = ("rep-field", "shamir", "semi"), 50
 
 
 class Tfhe(Kind):
