@@ -524,7 +524,7 @@ fn differences_and_keys() -> Option<([u64; 3], [u64; 3])> {
 #[test]
 fn a_deferred_check_shows_sums_and_no_key_of_one_party() {
     // An honest party that stops early may cut off the sums of the other one: then the adversary tries again.
-    let (differences, alphas) = (0..8).find_map(|_| differences_and_keys()).unwrap();
+    let (differences, alphas) = (0..64).find_map(|_| differences_and_keys()).unwrap();
     let is = |found: u64, key: u64| found == key || found.wrapping_neg() == key;
     let sum = |all: [u64; 3]| all.into_iter().fold(0, u64::wrapping_add);
     assert!(
