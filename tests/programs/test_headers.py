@@ -72,10 +72,8 @@ def test_some_committee_and_clear_text_have_what_a_program_needs(program: str) -
 def test_needs_are_compared_with_capabilities() -> None:
     """Protocols that verify products have what those of the same sharing have, and a new protocol needs no change of a header."""
     head = parse_header("one", "# needs: field bits\n# needs of sums: replicated\n")
-    over_fields, replicated = (
-        {p.name for p in COMMITTEES.values() if head.runs_on(p)},
-        {p.name for p in COMMITTEES.values() if head.runs_on(p, "sums")},
-    )
+    over_fields = {p.name for p in COMMITTEES.values() if head.runs_on(p)}
+    replicated = {p.name for p in COMMITTEES.values() if head.runs_on(p, "sums")}
     assert over_fields == {p.name for p in COMMITTEES.values() if p.field and p.binary} >= {"rep-field", "mal-rep-field", "semi", "mascot"}
     assert replicated == {p.name for p in COMMITTEES.values() if p.sharing == "replicated"} >= {"ring", "rep-field", "mal-rep-ring", "mal-rep-field"}
     shamir = PROTOCOLS["shamir"]

@@ -238,15 +238,21 @@ def test_a_note_stays_after_the_first_of_two_keys(tmp_path: Path, monkeypatch: p
     assert recovered_without(committee, [5, 6], [0, 1]) == ["other"]
 
 
-def test_nobody_is_untested_when_all_that_were_recovered_are_lost_again(tmp_path: Path) -> None:
-    """The recovery of 5 and 6 without 0 and 1 fails in its test, by party 2, which falls silent then. 0, 1, 3 and 4 have the shares of before."""
-    committee = committee_of(tmp_path, 7)
+def failed_by_party_2(folder: Path) -> tuple[Committee, list[list[int]]]:
+    """The recovery of 5 and 6 without 0 and 1 fails in its test, by party 2, which falls silent then. 0, 1, 3 and 4 have the shares of before. Also the secret."""
+    committee = committee_of(folder, 7)
     before = secrets(committee)
     refreshed_without(committee, 5, 6)
     shifted(committee, 2, [at_zero(1) for _ in TOY.coeff_modulus])
     with pytest.raises((CheckError, EngineError)):
         recovered_without(committee, [5, 6], [0, 1])
     shifted(committee, 2, [at_zero(-1) for _ in TOY.coeff_modulus])
+    return committee, before
+
+
+def test_nobody_is_untested_when_all_that_were_recovered_are_lost_again(tmp_path: Path) -> None:
+    """5 and 6 again, with 0 and 1, and without 2."""
+    committee, before = failed_by_party_2(tmp_path)
     assert [read_epoch(committee.party_folder(party)).untested for party in (3, 4)] == [(0, 1)] * 2
     assert recovered_without(committee, [5, 6], [2]) == ["key"]
     known = [read_epoch(committee.party_folder(party)) for party in (0, 1, 3, 4, 5, 6)]
@@ -255,17 +261,11 @@ def test_nobody_is_untested_when_all_that_were_recovered_are_lost_again(tmp_path
 
 
 def test_who_was_recovered_and_falls_silent_is_untested_alone(tmp_path: Path) -> None:
-    """As before, but 5 falls silent as well as 2: it may have a share of another polynomial. 0, 1, 3 and 4 recover 6."""
-    committee = committee_of(tmp_path, 7)
-    before = secrets(committee)
-    refreshed_without(committee, 5, 6)
-    shifted(committee, 2, [at_zero(1) for _ in TOY.coeff_modulus])
-    with pytest.raises((CheckError, EngineError)):
-        recovered_without(committee, [5, 6], [0, 1])
+    """5 falls silent as well as 2: it may have a share of another polynomial. 0, 1, 3 and 4 recover 6."""
+    committee, before = failed_by_party_2(tmp_path)
     assert recovered_without(committee, [6], [2, 5]) == ["key"]
     known = [read_epoch(committee.party_folder(party)) for party in (0, 1, 3, 4, 6)]
     assert {each.untested for each in known} == {(), (5,)} and known[2].untested == known[3].untested == known[4].untested == (5,)
-    shifted(committee, 2, [at_zero(-1) for _ in TOY.coeff_modulus])
     assert recovered(committee, 5, [0, 1, 3, 4, 6]) == ["key"] and secrets(committee) == before
 
 
