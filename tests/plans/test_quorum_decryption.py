@@ -31,6 +31,7 @@ from tests.long import LONG
 from tests.schemes.test_fhew import TINY
 from tests.serve.daemons import Threads
 
+from .epochs.test_recover import lose
 from .test_subset_decryption import decrypt, encrypted, run
 
 LWE, AJAX, COUNT = "lwe53-p16", "ajax53", 1000 if LONG else 24
@@ -223,5 +224,19 @@ def test_served_by_three_of_five(five: Committee, tmp_path: Path) -> None:
     identity, _ = make_receiver(five, "alice")
     members, data = subset_of(five, SUBSETS[1]), encrypted(five, tmp_path, [7, 8, 15]).read_bytes()
     with without_others(five, SUBSETS[1]), Threads(members, Service("key", keep=8, chunk=8, patience=20.0)) as served:
+        answer = fetch(members, identity, data, served.addresses(), 20.0)
+    assert not served.failures and json.loads(answer.plaintext) == [7, 8, 15]
+
+
+def test_a_recovered_party_serves_when_others_are_gone(tmp_path: Path) -> None:
+    """Party 0 loses its disk and is recovered. Then 1 and 2 are gone, and it is one of the last three."""
+    committee, numbers = api.init(tmp_path / "committee", 5, "shamir", threshold=2, base_ot="curve25519"), (0, 3, 4)
+    run(committee, api.keygen_job("key", LWE))
+    lose(committee, 0)
+    run(committee, api.recover_job(committee, 0))
+    identity, _ = make_receiver(committee, "alice")
+    data = encrypted(committee, tmp_path, [7, 8, 15]).read_bytes()
+    members = subset_of(committee, numbers)
+    with without_others(committee, numbers), Threads(members, Service("key", keep=8, chunk=8, patience=20.0)) as served:
         answer = fetch(members, identity, data, served.addresses(), 20.0)
     assert not served.failures and json.loads(answer.plaintext) == [7, 8, 15]
